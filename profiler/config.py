@@ -61,6 +61,8 @@ class RunConfig(BaseModel):
 
     sample_hz: Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)] = 4.0
     """Telemetry readings a second; 0 is off."""
+    measure_reference: bool = True
+    """Measure the memory bandwidth before the model is loaded (about 2 s): what MBU is a share of."""
     keep_text: bool = True
 
     @model_validator(mode="after")

@@ -125,6 +125,7 @@ class Request:
 
     def append_steps(self, steps: ev.Steps) -> int:
         """Append what is new of `steps` (by `index0`); returns how many steps were appended."""
+        self._load()  # what a file holds comes first (a live session that was caught up with)
         have = len(self._t_ns)
         skip = have - steps.index0
         if skip < 0:
@@ -253,6 +254,33 @@ class SampleColumns:
         self._t_ns.append(sample.t_ns)
         self._read_ns.append(-1 if sample.read_ns is None else sample.read_ns)
 
+    def extend(
+        self,
+        t_ns: npt.NDArray[np.int64],
+        read_ns: npt.NDArray[np.int64],
+        values: dict[str, FloatArray],
+    ) -> None:
+        """Append many readings at once, in the order in which they were taken.
+
+        As `append` for each: what is not later than everything before it is left out. `values`
+        has a column (NaN: missing) a metric; `read_ns` is -1 where not told.
+        """
+        if len(t_ns) == 0:
+            return
+        newest = np.maximum.accumulate(t_ns)
+        keep = np.concatenate(([True], t_ns[1:] > newest[:-1]))
+        if len(self._t_ns):
+            keep &= t_ns > self._t_ns.view[-1]
+        added = int(keep.sum())
+        for name in values:
+            if name not in self._values:
+                column = self._values[name] = _Column(np.float64)
+                column.extend(np.full(len(self._t_ns), np.nan))
+        for name, column in self._values.items():
+            column.extend(values[name][keep] if name in values else np.full(added, np.nan))
+        self._t_ns.extend(t_ns[keep])
+        self._read_ns.extend(read_ns[keep])
+
     @property
     def metrics(self) -> list[str]:
         """Names of the metrics seen so far, in order of appearance."""
@@ -299,6 +327,21 @@ class IntervalColumns:
         self._t_ns.append(interval.t_ns)
         self._end_ns.append(interval.end_ns)
         self.details.append(interval.detail)
+
+    def extend(
+        self,
+        t_ns: npt.NDArray[np.int64],
+        end_ns: npt.NDArray[np.int64],
+        details: list[dict[str, Any] | None],
+    ) -> None:
+        """Add many intervals at once; `t_ns` strictly rising, all later than what is there."""
+        if len(t_ns) and (
+            bool((np.diff(t_ns) <= 0).any()) or (len(self._t_ns) and t_ns[0] <= self._t_ns.view[-1])
+        ):
+            raise ValueError("intervals must be added in order of their start")
+        self._t_ns.extend(t_ns)
+        self._end_ns.extend(end_ns)
+        self.details.extend(details)
 
     def _insert(self, at: int, interval: ev.Interval) -> None:
         for column, value in ((self._t_ns, interval.t_ns), (self._end_ns, interval.end_ns)):

@@ -1,0 +1,266 @@
+"""Setup, first part: which model, what it is, and whether it fits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QLineEdit, QProgressBar
+
+from app.panels.fields import Choice, Field, Group
+from app.panels.parts import label, row, set_role, set_text, tip
+from profiler import events as ev
+from profiler.units import GIB, THIN, format_bytes, format_number
+
+BUILT_IN = (
+    ("preset:nano", "Nano shape, random weights"),
+    ("preset:small", "SmolLM2 135M shape, random weights"),
+    ("preset:1b", "Llama 3.2 1B shape, random weights"),
+    ("preset:3b", "Llama 3.2 3B shape, random weights"),
+    ("preset:8b", "Llama 3 8B shape, random weights"),
+    ("preset:moe", "Mixture of experts, random weights"),
+    ("preset:untied", "Untied embeddings, random weights"),
+    ("preset:sliding", "Sliding window, random weights"),
+)
+"""Shown until the engine has told what there is."""
+
+FOLDER, GGUF, CONFIG, HUB = "?folder", "?gguf", "?config", "?hub"
+"""Entries that ask for more; no model is called like that."""
+
+
+class ModelGroup(Group):
+    """The model picker with the line below it. `edited` when another model is chosen."""
+
+    model_chosen = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__(self.tr("Model"))
+        self._known: list[tuple[str, str]] = [(name, text) for name, text in BUILT_IN]
+        self._notes: dict[str, str] = {}
+        self._recent: list[str] = []
+        self._model = "preset:small"
+        self.picker = Choice()
+        self.field = Field(self.tr("Model"), self.picker, "model")
+        self.hub_id = QLineEdit()
+        self.hub_id.setPlaceholderText("HuggingFaceTB/SmolLM2-135M-Instruct")
+        self.hub_field = Field(self.tr("Model id on the hub"), self.hub_id, "hub_id")
+        self.allow_download = QCheckBox(self.tr("Download it if it is not here"))
+        self.trust = QCheckBox(self.tr("Run the model's own code"))
+        self.trust_warning = label(
+            self.tr("Code that came with the model runs on this computer with your rights."), "warning", wrap=True
+        )
+        self.info = label("", "secondary", wrap=True)
+        self.note = label("", "muted", wrap=True)
+        self.fit_text = label("", "field")
+        self.fit_verdict = label("", "ok")
+        self.fit_bar = QProgressBar()
+        self.fit_bar.setTextVisible(False)
+        self.fit_bar.setAccessibleName(self.tr("Memory that the model needs"))
+        self.fit_message = label("", "bad", wrap=True)
+        self._lay_out()
+        self._fill()
+        self.picker.activated.connect(self._on_picked)
+        self.hub_id.editingFinished.connect(self._on_hub_id)
+        self.allow_download.toggled.connect(lambda _on: self.edited.emit())
+        self.trust.toggled.connect(self._on_trust)
+        self.show_reply(None)
+        self._show_hub(False)
+
+    def _lay_out(self) -> None:
+        fit = row(spacing=6)
+        fit.addWidget(self.fit_text, 1)
+        fit.addWidget(self.fit_verdict)
+        self.add(self.field, 0, 0, 2)
+        self.add(self.hub_field, 1, 0, 2)
+        self.add(self.allow_download, 2, 0, 2)
+        self.add(self.info, 3, 0, 2)
+        self.add(self.note, 4, 0, 2)
+        self.grid.addLayout(fit, 5, 0, 1, 2)
+        self.add(self.fit_bar, 6, 0, 2)
+        self.add(self.fit_message, 7, 0, 2)
+        self.add(self.trust, 8, 0, 2)
+        self.add(self.trust_warning, 9, 0, 2)
+        self.grid.setVerticalSpacing(6)
+
+    # -- the value --------------------------------------------------------------------------
+
+    @property
+    def model(self) -> str:
+        """The chosen model's name, as `--model` takes it."""
+        return self._model
+
+    def set_model(self, name: str) -> None:
+        """Choose a model by name, known or not."""
+        self._model = name
+        self._fill()
+
+    def values(self) -> dict[str, Any]:
+        """This part's settings of a RunConfig."""
+        return {
+            "model": self._model,
+            "trust_remote_code": self.trust.isChecked(),
+            "allow_download": self.allow_download.isChecked() and not self.hub_field.isHidden(),
+        }
+
+    def set_known(self, models: list[dict[str, Any]]) -> None:
+        """The engine's list: name, label, kind, available, note."""
+        if models:
+            self._known = [
+                (str(m["name"]), self._label_of(m)) for m in models if isinstance(m.get("name"), str)
+            ]
+            self._notes = {str(m["name"]): str(m.get("note") or "") for m in models if "name" in m}
+            self._fill()
+
+    def set_recent(self, names: list[str]) -> None:
+        """Models used before, newest first."""
+        self._recent = names
+        self._fill()
+
+    def _label_of(self, entry: dict[str, Any]) -> str:
+        text = str(entry.get("label") or entry["name"])
+        return text if entry.get("available", True) else self.tr("{0} (not installed)").format(text)
+
+    def _fill(self) -> None:
+        known = {name for name, _ in self._known}
+        others = [name for name in self._recent if name not in known]
+        if self._model not in known and self._model not in others:
+            others.insert(0, self._model)
+        # A path is told from another by its end.
+        choices: list[tuple[object, str]] = [*self._known]
+        choices += [(name, _short(name)) for name in others]
+        choices += [
+            (FOLDER, self.tr("Folder…")),
+            (GGUF, self.tr("GGUF file…")),
+            (CONFIG, self.tr("Shape of a config.json…")),
+            (HUB, self.tr("Model id on the hub…")),
+        ]
+        blocked = self.picker.blockSignals(True)
+        self.picker.set_choices(choices)
+        self.picker.set_value(self._model)
+        for separator in (len(self._known) + len(others), len(self._known)):
+            if separator < self.picker.count() - 1:
+                self.picker.insertSeparator(separator)
+        self.picker.setCurrentIndex(self.picker.findData(self._model))
+        self.picker.blockSignals(blocked)
+        tip(self.picker, self._model)
+        set_text(self.note, self._notes.get(self._model, ""))
+        self.note.setVisible(bool(self.note.text()))
+
+    # -- choosing ---------------------------------------------------------------------------
+
+    def _on_picked(self) -> None:
+        value = self.picker.value()
+        self._show_hub(value == HUB)
+        if value == HUB:
+            self.hub_id.setFocus()
+            return
+        if value in (FOLDER, GGUF, CONFIG):
+            self._ask(str(value))
+        elif isinstance(value, str):
+            self._choose(value)
+
+    def _ask(self, kind: str) -> None:
+        if kind == FOLDER:
+            path = QFileDialog.getExistingDirectory(self, self.tr("Folder of the model"))
+        else:
+            wanted = self.tr("GGUF models (*.gguf)") if kind == GGUF else self.tr("Configuration (*.json)")
+            path, _ = QFileDialog.getOpenFileName(self, self.tr("Model"), "", wanted)
+        self._choose(path or self._model)
+
+    def _on_hub_id(self) -> None:
+        name = self.hub_id.text().strip()
+        if name and not self.hub_field.isHidden():
+            self._choose(name)
+
+    def _choose(self, name: str) -> None:
+        changed = name != self._model
+        self.set_model(name)
+        if changed:
+            self.model_chosen.emit(name)
+            self.edited.emit()
+
+    def _show_hub(self, shown: bool) -> None:
+        self.hub_field.setVisible(shown)
+        self.allow_download.setVisible(shown)
+
+    def _on_trust(self, on: bool) -> None:
+        self.trust_warning.setVisible(on)
+        self.edited.emit()
+
+    # -- what the engine says of it -----------------------------------------------------------
+
+    def show_reply(self, reply: ev.Reply | None) -> None:
+        """The answer to `inspect`: the info line and the fit check, or why it cannot be used."""
+        value = reply.value if reply is not None and reply.ok and isinstance(reply.value, dict) else {}
+        self.field.set_error(None if reply is None or reply.ok else reply.message)
+        set_text(self.info, info_line(value))
+        self.info.setVisible(bool(self.info.text()))
+        fit = value.get("fit") if isinstance(value.get("fit"), dict) else {}
+        self._show_fit(fit)
+        custom = not self._model.startswith(("preset:", "synthetic:", "demo"))
+        self.trust.setVisible(custom)
+        self.trust_warning.setVisible(custom and self.trust.isChecked())
+
+    def _show_fit(self, fit: dict[str, Any]) -> None:
+        needed, free = fit.get("needed_bytes"), fit.get("free_bytes")
+        known = isinstance(needed, (int, float)) and isinstance(free, (int, float)) and free > 0
+        for widget in (self.fit_text, self.fit_verdict, self.fit_bar):
+            widget.setVisible(known)
+        verdict = str(fit.get("verdict") or "")
+        message = str(fit.get("message") or "") if verdict not in ("fits", "ok", "") else ""
+        set_text(self.fit_message, message)
+        self.fit_message.setVisible(bool(message))
+        if not known:
+            return
+        text = self.tr("Memory: needs {0} of {1} GiB free").format(
+            format_number(needed / GIB, 2), format_number(free / GIB, 3)
+        )
+        set_text(self.fit_text, text)
+        self.fit_bar.setRange(0, 1000)
+        self.fit_bar.setValue(min(round(1000 * needed / free), 1000))
+        role, word = {
+            "fits": ("ok", self.tr("fits")),
+            "ok": ("ok", self.tr("fits")),
+            "tight": ("warning", self.tr("tight")),
+            "warning": ("warning", self.tr("tight")),
+        }.get(verdict, ("bad", self.tr("too large")))
+        set_role(self.fit_verdict, role)
+        set_role(self.fit_message, "warning" if role == "warning" else "bad")
+        set_text(self.fit_verdict, word)
+
+    @property
+    def random_weights(self) -> bool:
+        """Is it known from the name alone that the text will be noise?"""
+        return self._model.startswith("preset:") or self._model.endswith(".json")
+
+
+def info_line(value: dict[str, Any]) -> str:
+    """`134.5 M parameters · 269 MB bf16 · KV 23 KiB/token` of an inspect reply; what is known of it."""
+    parts: list[str] = []
+    parameters = value.get("parameters")
+    if isinstance(parameters, (int, float)):
+        parts.append(f"{_count(parameters)} parameters")
+    weights = value.get("weight_bytes")
+    if isinstance(weights, (int, float)):
+        dtype = value.get("dtype")
+        parts.append(format_bytes(weights, binary=False) + (f" {dtype}" if isinstance(dtype, str) else ""))
+    kv = value.get("kv_bytes_per_token")
+    if isinstance(kv, (int, float)) and kv > 0:
+        parts.append(f"KV {format_bytes(kv)}/token")
+    return " · ".join(parts)
+
+
+def _count(value: float) -> str:
+    if value >= 1e9:
+        return f"{format_number(value / 1e9, 3)}{THIN}B"
+    if value >= 1e6:
+        return f"{format_number(value / 1e6, 4 if value >= 1e8 else 3)}{THIN}M"
+    return format_number(value)
+
+
+def _short(name: str) -> str:
+    path = Path(name)
+    if path.is_absolute() or name.startswith(("./", "../", "~")):
+        return f"{path.parent.name}/{path.name}" if path.parent.name else path.name
+    return name

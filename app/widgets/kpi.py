@@ -1,0 +1,222 @@
+"""One key figure: name, value, unit, foot line, sparkline, state mark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from app.theme import DARK, Palette, ui_font
+from app.widgets.labels import plain_tooltip
+from app.widgets.marks import paint_mark
+from profiler.units import DASH
+
+SPARK_POINTS = 24
+
+
+def spark_points(values: Sequence[float], rect: QRectF) -> QPolygonF:
+    """The last points of a series scaled into `rect`; values that are not finite are left out."""
+    data = np.asarray(values, float)
+    data = data[np.isfinite(data)][-SPARK_POINTS:]
+    if len(data) == 0:
+        return QPolygonF()
+    low, high = float(data.min()), float(data.max())
+    spread = (high - low) or 1.0
+    step = rect.width() / max(len(data) - 1, 1)
+    flat = high == low
+    return QPolygonF(
+        [
+            QPointF(
+                rect.left() + number * step if len(data) > 1 else rect.right(),
+                rect.center().y() if flat else rect.bottom() - (value - low) / spread * rect.height(),
+            )
+            for number, value in enumerate(data)
+        ]
+    )
+
+
+def paint_sparkline(
+    painter: QPainter, values: Sequence[float], rect: QRectF, palette: Palette, dots: bool
+) -> None:
+    """A small line with a disc at its end, or separate discs for a few values (`dots`)."""
+    points = spark_points(values, rect)
+    if points.isEmpty():
+        return
+    color = palette.color("data1")
+    if dots:
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(color)
+        for point in points:
+            painter.drawEllipse(point, 1.8, 1.8)
+        return
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.setPen(QPen(color, 1.2))
+    painter.drawPolyline(points)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(color)
+    painter.drawEllipse(points.at(points.size() - 1), 2.1, 2.1)
+
+
+class Sparkline(QWidget):
+    """A sparkline on its own, 64 x 20 px unless stretched."""
+
+    def __init__(self, dots: bool = False, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._palette = DARK
+        self._values: Sequence[float] = ()
+        self._dots = dots
+
+    def set_values(self, values: Sequence[float]) -> None:
+        """Show the last values of a series (any unit)."""
+        self._values = values
+        self.update()
+
+    def set_theme(self, palette: Palette) -> None:
+        """Paint in the colours of `palette`."""
+        self._palette = palette
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(64, 20)
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        rect = QRectF(self.rect()).adjusted(3, 3, -3, -3)
+        paint_sparkline(painter, self._values, rect, self._palette, self._dots)
+        painter.end()
+
+
+class KpiTile(QWidget):
+    """One tile of the strip (86 px high). It paints itself: eight of them cost one label each.
+
+    `clicked` is sent when the tile is clicked or Enter is pressed (its definition is wanted).
+    """
+
+    clicked = Signal()
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._palette = DARK
+        self._name = name
+        self._value, self._unit = DASH, ""
+        self._foot, self._foot_role = "", ""
+        self._mark = "none"
+        self._spark: Sequence[float] = ()
+        self._dots = False
+        self._reason = ""
+        self.setMinimumHeight(72)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Expanding)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self._tell()
+
+    @property
+    def value(self) -> str:
+        """The value as it is shown, without its unit."""
+        return self._value
+
+    @property
+    def foot(self) -> str:
+        """The foot line as it was given."""
+        return self._foot
+
+    def set_value(self, value: str, unit: str = "") -> None:
+        """Show a formatted value and its unit."""
+        if (value, unit, "") != (self._value, self._unit, self._reason):
+            self._value, self._unit, self._reason = value, unit, ""
+            self._tell()
+
+    def set_missing(self, reason: str, foot: str = "not available") -> None:
+        """Show a dash; `reason` is one sentence for the tool tip."""
+        self._value, self._unit, self._reason = DASH, "", reason
+        self._foot, self._foot_role, self._mark, self._spark = foot, "", "none", ()
+        self._tell()
+
+    def set_foot(self, text: str, role: str = "") -> None:
+        """The line below; `role` "bad", "warning" or "ok" colours it."""
+        if (text, role) != (self._foot, self._foot_role):
+            self._foot, self._foot_role = text, role
+            self._tell()
+
+    def set_mark(self, kind: str) -> None:
+        """A state mark at the top right: ok, warning, bad, info or none."""
+        if kind != self._mark:
+            self._mark = kind
+            self._tell()
+
+    def set_spark(self, values: Sequence[float], dots: bool = False) -> None:
+        """Values for the small line (or discs); empty for none."""
+        self._spark, self._dots = values, dots
+        self.update()
+
+    def set_theme(self, palette: Palette) -> None:
+        """Paint in the colours of `palette`."""
+        self._palette = palette
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(124, 86)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(84, 72)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton and self.rect().contains(event.position().toPoint()):
+            self.clicked.emit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
+            self.clicked.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def _tell(self) -> None:
+        mark = {"ok": "target met", "bad": "target missed", "warning": "look here"}.get(self._mark, "")
+        self.setAccessibleName(self._name)
+        said = " ".join(part for part in (self._value, self._unit) if part)
+        self.setAccessibleDescription(
+            ", ".join(part for part in (said, self._foot, mark, self._reason) if part)
+        )
+        self.setToolTip(plain_tooltip(self._reason or self._foot))
+        self.update()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        palette, width = self._palette, self.width()
+        top = (self.height() - 72) / 2
+        if self.hasFocus():
+            painter.setPen(QPen(palette.color("accent"), 2))
+            painter.drawRoundedRect(QRectF(self.rect()).adjusted(2, 2, -2, -2), 6, 6)
+        left, right = 12, width - 8
+        painter.setFont(ui_font(12, 500))
+        painter.setPen(palette.color("secondary"))
+        room = right - left - (20 if self._mark != "none" else 0)
+        self._text(painter, left, top + 15, room, self._name)
+        if self._mark != "none":
+            paint_mark(painter, self._mark, QRectF(right - 14, top + 4, 14, 14), palette)
+        painter.setFont(ui_font(20, 600))
+        painter.setPen(palette.color("muted" if self._value == DASH else "text"))
+        painter.drawText(QPointF(left, top + 41), self._value)
+        x = left + painter.fontMetrics().horizontalAdvance(self._value)
+        if self._unit:
+            painter.setFont(ui_font(12))
+            painter.setPen(palette.color("secondary"))
+            painter.drawText(QPointF(x + 6, top + 41), self._unit)
+            x += 6 + painter.fontMetrics().horizontalAdvance(self._unit)
+        if len(self._spark) and right - x >= 22:
+            span = min(24.0, right - x - 10)
+            rect = QRectF(right - span - 2, top + 25, span, 15)
+            paint_sparkline(painter, self._spark, rect, palette, self._dots)
+        painter.setFont(ui_font(11, 600 if self._foot_role == "bad" else 400))
+        painter.setPen(palette.color(self._foot_role or "secondary"))
+        self._text(painter, left, top + 62, right - left, self._foot)
+        painter.end()
+
+    @staticmethod
+    def _text(painter: QPainter, x: float, y: float, room: float, text: str) -> None:
+        shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(room))
+        painter.drawText(QPointF(x, y), shown)

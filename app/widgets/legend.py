@@ -1,0 +1,157 @@
+"""A legend of one row, right-aligned: full words, then short ones, then glyphs alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QFontMetricsF, QHelpEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from app.theme import DARK, Palette, ui_font
+from app.widgets.labels import plain_tooltip
+
+GLYPH_PX = {
+    "dots": 16,
+    "line": 18,
+    "dashed": 18,
+    "dashdot": 20,
+    "band": 17,
+    "step": 20,
+    "square": 10,
+    "hatch": 12,
+}
+
+
+@dataclass(frozen=True)
+class LegendItem:
+    """One entry. `kind` is a key of `GLYPH_PX`; `role` a palette role; `tip` plain text."""
+
+    label: str
+    role: str
+    kind: str = "line"
+    short: str = ""
+    tip: str = ""
+    muted: bool = False
+
+
+def _paint_glyph(painter: QPainter, item: LegendItem, x: float, y: float, palette: Palette) -> None:
+    width = GLYPH_PX[item.kind]
+    role = "muted" if item.muted else item.role
+    color = palette.color(role)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, item.kind == "dots")
+    if item.kind == "dots":
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(color)
+        for dx, dy in ((1.5, 2.5), (6, -3), (9, 3), (14, -0.5)):
+            painter.drawEllipse(QPointF(x + dx, y + dy), 1.4, 1.4)
+    elif item.kind in ("line", "dashed", "dashdot"):
+        pen = QPen(color, 2)
+        if item.kind != "line":
+            pen.setDashPattern([3, 1.6] if item.kind == "dashed" else [4, 1.5, 1, 1.5])
+            pen.setCapStyle(Qt.PenCapStyle.FlatCap)
+        painter.setPen(pen)
+        painter.drawLine(QPointF(x, y), QPointF(x + width, y))
+    elif item.kind == "step":
+        painter.setPen(QPen(color, 1.5))
+        points = ((0, 3), (6, 3), (6, -3), (13, -3), (13, 3), (19, 3))
+        painter.drawPolyline(QPolygonF([QPointF(x + dx, y + dy) for dx, dy in points]))
+    elif item.kind == "band":
+        painter.fillRect(QRectF(x, y - 5, width, 10), palette.color(role, 90 if palette.dark else 70))
+    elif item.kind == "square":
+        painter.fillRect(QRectF(x, y - 5, width, 10), color)
+    else:
+        painter.setPen(QPen(color, 1))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRect(QRectF(x + 0.5, y - 5.5, 11, 10))
+        painter.drawLine(QPointF(x + 1, y + 1), QPointF(x + 7, y - 5))
+        painter.drawLine(QPointF(x + 3, y + 4), QPointF(x + 11, y - 4))
+
+
+class Legend(QWidget):
+    """Chips of a chart; entries are read out as one sentence."""
+
+    SPACING_PX = 15
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._palette = DARK
+        self._items: tuple[LegendItem, ...] = ()
+        self.setFixedHeight(24)
+        self.setMinimumWidth(0)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+
+    @property
+    def items(self) -> tuple[LegendItem, ...]:
+        """The entries shown."""
+        return self._items
+
+    def set_items(self, items: Sequence[LegendItem]) -> None:
+        """Show these entries; the same ones again cost nothing."""
+        if tuple(items) != self._items:
+            self._items = tuple(items)
+            self.setAccessibleName("Legend: " + ", ".join(item.label for item in self._items))
+            self.update()
+
+    def set_theme(self, palette: Palette) -> None:
+        """Paint in the colours of `palette`."""
+        self._palette = palette
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(round(self._width(0)), 24)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, 24)
+
+    def text(self, item: LegendItem, level: int) -> str:
+        """What an entry says at a level: 0 full, 1 short, 2 its glyph alone."""
+        return (item.label, item.short or item.label, "")[level]
+
+    def _width(self, level: int) -> float:
+        metrics = QFontMetricsF(ui_font(11))
+        total = 0.0
+        for item in self._items:
+            words = self.text(item, level)
+            total += GLYPH_PX[item.kind] + (7 + metrics.horizontalAdvance(words) if words else 0)
+        return total + self.SPACING_PX * max(len(self._items) - 1, 0)
+
+    def places(self) -> list[tuple[LegendItem, float, float, str]]:
+        """Entries with left edge, right edge (px) and words, as drawn at the present width."""
+        level = next((number for number in (0, 1) if self._width(number) <= self.width()), 2)
+        metrics = QFontMetricsF(ui_font(11))
+        x = self.width() - self._width(level)
+        result = []
+        for item in self._items:
+            words = self.text(item, level)
+            width = GLYPH_PX[item.kind] + (7 + metrics.horizontalAdvance(words) if words else 0)
+            result.append((item, x, x + width, words))
+            x += width + self.SPACING_PX
+        return result
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            for item, left, right, words in self.places():
+                if left - 4 <= event.pos().x() <= right + 4 and (item.tip or not words):
+                    QToolTip.showText(event.globalPos(), plain_tooltip(item.tip or item.label), self)
+                    return True
+            QToolTip.hideText()
+            return True
+        return super().event(event)
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setFont(ui_font(11))
+        middle = self.height() / 2
+        for item, left, _right, words in self.places():
+            _paint_glyph(painter, item, round(left), round(middle), self._palette)
+            if words:
+                painter.setPen(self._palette.color("muted" if item.muted else "secondary"))
+                x = left + GLYPH_PX[item.kind] + 7
+                painter.drawText(
+                    QRectF(x, 0, self.width() - x, self.height()),
+                    Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft,
+                    words,
+                )
+        painter.end()

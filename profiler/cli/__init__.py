@@ -1,0 +1,22 @@
+"""`dscope`: the engine without a window.
+
+Exit codes: 0; 2 usage or bad input; 3 anything wrong with --model; 4 a measured request failed
+or the worker died (the session is kept); 130 interrupted (the session is kept).
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+
+
+def main() -> None:
+    """Entry point of `dscope` and `python -m profiler`; ends the process with the exit code."""
+    multiprocessing.freeze_support()
+    # A pipe or a terminal of another encoding must not turn a thin space into a traceback.
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    from profiler.cli.app import run
+
+    sys.exit(run(sys.argv[1:]))

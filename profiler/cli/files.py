@@ -1,0 +1,81 @@
+"""Commands about session files: report, verify, repair."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from profiler.cli.console import out, plain, say_error
+
+_File = Annotated[Path, typer.Argument(metavar="FILE", help="A session file (.dscope).")]
+_Json = Annotated[bool, typer.Option("--json", help="Strict JSON on stdout.")]
+
+
+def load_report(path: Path) -> dict[str, Any]:
+    """The report of a session file. SessionError with one sentence."""
+    from profiler.reporting.report import report
+    from profiler.session.reader import SessionReader
+
+    reader = SessionReader.open(path)
+    try:
+        return report(reader.timeline(), session_name=reader.name, path=str(path))
+    finally:
+        reader.close()
+
+
+def print_json(value: Any) -> None:
+    """Strict JSON on stdout."""
+    print(json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False))
+
+
+def report(file: _File, as_json: _Json = False) -> int:
+    """Show the figures of a session."""
+    from profiler.reporting.text import report_text
+
+    value = load_report(file)
+    if as_json:
+        print_json(value)
+        return 0
+    console = out()
+    for part in report_text(value):
+        console.print(part)
+    return 0
+
+
+def verify(file: _File, as_json: _Json = False) -> int:
+    """Check a session file; exit code 2 when something is wrong with it."""
+    from profiler.session.repair import verify as verify_file
+
+    problems = verify_file(file)
+    if as_json:
+        print_json({"path": str(file), "problems": [{"severity": p.severity, "message": p.message} for p in problems]})
+    elif not problems:
+        out().print(plain(f"{file}: sound."))
+    for problem in [] if as_json else problems:
+        out().print(plain(f"{problem.severity}: {problem.message}"), soft_wrap=True)
+    return 2 if any(problem.severity == "error" for problem in problems) else 0
+
+
+def repair(
+    file: _File,
+    output: Annotated[Path, typer.Option("--out", metavar="FILE", help="The repaired copy; must not exist.")],
+) -> int:
+    """Save what can be read of a damaged session into a new file; the old one is not touched."""
+    from profiler.session.repair import repair as repair_file
+
+    summary = repair_file(file, output)
+    out().print(plain(summary), soft_wrap=True)
+    problems = [problem for problem in verify_result(output) if problem.severity == "error"]
+    for problem in problems:
+        say_error(problem.message)
+    return 2 if problems else 0
+
+
+def verify_result(path: Path) -> list[Any]:
+    """What `verify` says of the repaired file."""
+    from profiler.session.repair import verify as verify_file
+
+    return list(verify_file(path))

@@ -1,0 +1,617 @@
+"""The engine: drains the worker, samples the machine, records first and shows second.
+
+A state machine that is driven by `poll`; the same object serves as a process of its own
+(`engine.main`) and in the foreground of `dscope record`. It never imports torch or Qt.
+
+    idle -> loading -> ready -> running -> (stopping) -> ready
+                  \\-> idle (cancelled)        \\-> failed (worker died, run failed)
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+from profiler import events as ev
+from profiler.config import make_config
+from profiler.engine import inspection
+from profiler.engine.handshake import Handshake
+from profiler.engine.job import Job, load_key
+from profiler.engine.recorder import Recorder
+from profiler.engine.sampling import Sampling
+from profiler.engine.worker_handle import WorkerHandle
+from profiler.errors import DecodescopeError, SessionError, UsageError
+from profiler.paths import library_dir, log_dir
+from profiler.session import move
+from profiler.units import NS_PER_S
+
+Publish = Callable[[Sequence[ev.Event]], None]
+
+STOP_GRACE_NS = 5 * NS_PER_S
+"""How long a run may take to stop when the window is gone, before the worker is killed."""
+SAMPLER_WAIT_NS = 2 * NS_PER_S
+
+
+class Engine:
+    """One engine. All methods belong to one thread; `publish` is called on it.
+
+    `library` None: the user's own folder. `publish` gets every event after it was recorded.
+    """
+
+    def __init__(
+        self,
+        *,
+        publish: Publish,
+        library: Path | None = None,
+        clock: Callable[[], int] = time.perf_counter_ns,
+    ) -> None:
+        self._publish = publish
+        self._library = library
+        self.now_ns = clock
+        self.state = "idle"
+        self.finished = False
+        self._worker: WorkerHandle | None = None
+        self._handshake: Handshake | None = None
+        self._loaded: dict[str, Any] | None = None
+        self._loaded_key: str | None = None
+        self._job: Job | None = None
+        self._recorder: Recorder | None = None
+        self._sampling: Sampling | None = None
+        self._last_path: Path | None = None
+        self._pending_save: tuple[Path, bool] | None = None
+        self._ending_reason: str | None = None
+        self._kill_asked = False
+        self._kill_at_ns: int | None = None
+        self._told_problem: str | None = None
+        self._sampled: deque[ev.Event] = deque()
+        self._background: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._machine: dict[str, Any] | None = None
+        self._in_background(inspection.machine_facts, self._set_machine, self._log_background)
+
+    # -- verbs --------------------------------------------------------------------------------
+
+    def command(self, number: int, verb: str, args: dict[str, Any]) -> None:
+        """Takes a verb; the answer comes as a Reply with this number, now or later."""
+        try:
+            handler = getattr(self, f"_verb_{verb}", None)
+            if handler is None:
+                raise UsageError(f"The engine knows no verb {verb!r}.")
+            handler(number, args)
+        except DecodescopeError as error:
+            self._refuse(number, error)
+
+    def _verb_inspect(self, number: int, args: dict[str, Any]) -> None:
+        self._in_background(lambda: inspection.inspect_model(**args), self._answer(number), self._refuser(number))
+
+    def _verb_models(self, number: int, _args: dict[str, Any]) -> None:
+        self._in_background(inspection.models, self._answer(number), self._refuser(number))
+
+    def _verb_machine(self, number: int, _args: dict[str, Any]) -> None:
+        if self._machine is not None:
+            self._reply(number, self._machine)
+        else:
+            self._in_background(inspection.machine_facts, self._answer(number), self._refuser(number))
+
+    def _verb_load(self, number: int, args: dict[str, Any]) -> None:
+        self._begin(number, args, with_run=False)
+
+    def _verb_run(self, number: int, args: dict[str, Any]) -> None:
+        self._begin(number, args, with_run=True)
+
+    def _verb_free(self, number: int, _args: dict[str, Any]) -> None:
+        if self._job is not None:
+            raise UsageError("A run is going on; stop it first.")
+        self._drop_worker()
+        self._set_state("idle")
+        self._reply(number)
+
+    def _verb_stop(self, number: int, args: dict[str, Any]) -> None:
+        job = self._job
+        if job is None:
+            self._reply(number)
+            return
+        job.stop_asked = True
+        if args.get("reason"):
+            self._ending_reason = args["reason"]
+        if self._worker is not None:
+            self._worker.ask_stop()
+        self._set_state("stopping")
+        self._reply(number)
+
+    def _verb_kill(self, number: int, _args: dict[str, Any]) -> None:
+        if self._worker is not None:
+            self._kill_asked = True
+            self._worker.kill()
+        elif self._job is not None:
+            self._job.stop_asked = True
+        self._reply(number)
+
+    def _verb_save_as(self, number: int, args: dict[str, Any]) -> None:
+        target = Path(args["path"])
+        overwrite = bool(args.get("overwrite"))
+        move.check_target(target, overwrite=overwrite)
+        if self._recorder is not None:
+            self._pending_save = (target, overwrite)
+            self._reply(number, {"path": str(target), "when": "at the end of the run"})
+            return
+        if self._last_path is None:
+            raise UsageError("There is no recording to save yet; start a run first.")
+        source = self._last_path
+
+        def done(_: Any) -> None:
+            self._last_path = target
+            self._emit([ev.Recording(str(target), "recorded", target.stem)], record=False)
+            self._reply(number, {"path": str(target), "when": "now"})
+
+        self._in_background(
+            lambda: move.save_as(source, target, overwrite=overwrite), done, self._refuser(number)
+        )
+
+    def _verb_shutdown(self, number: int, _args: dict[str, Any]) -> None:
+        self._ending_reason = "the program was closed"
+        self._wind_down()
+        self._reply(number)
+
+    def redraws(self, intervals: Iterable[Sequence[int]]) -> None:
+        """The window was drawing in these (start, end) intervals, ns."""
+        if self._recorder is not None:
+            self._recorder.write([ev.Interval("redraw", start, end) for start, end in intervals])
+
+    def parent_gone(self) -> None:
+        """The window's process has ended: stop the run, close the file, end."""
+        self._ending_reason = "the window ended unexpectedly"
+        if self._job is not None:
+            self._job.ending_status = "interrupted"
+        self._wind_down()
+
+    def _wind_down(self) -> None:
+        self.finishing = True
+        if self._job is None:
+            self.finished = True
+            return
+        self._job.stop_asked = True
+        self._job.then_finish = True
+        if self._worker is not None:
+            self._worker.ask_stop()
+            self._kill_at_ns = self.now_ns() + STOP_GRACE_NS
+        else:
+            self._end_job()
+
+    # -- the loop -----------------------------------------------------------------------------
+
+    def poll(self, timeout_s: float, watch: Sequence[Connection] = ()) -> list[Connection]:
+        """Waits at most `timeout_s` for something to do and does it.
+
+        Returns those of `watch` that are ready to be read.
+        """
+        handles: list[Any] = list(watch)
+        if self._worker is not None:
+            handles.append(self._worker.sentinel)
+            if not self._worker.eof:
+                handles.append(self._worker.connection)
+        ready = wait(handles, timeout_s) if handles else (time.sleep(min(timeout_s, 0.02)) or [])
+        if self._worker is not None:
+            # The sentinel first: what a dead worker had sent is then all in the pipe.
+            died = self._worker.sentinel in ready
+            self._drain_worker(self._worker, everything=died)
+            if died:
+                self._worker_ended()
+        self._drain_samples()
+        self._advance()
+        while not self._background.empty():
+            self._background.get()()
+        if self._recorder is not None:
+            self._recorder.tick(self.now_ns())
+            self._tell_problem(self._recorder)
+        return [handle for handle in ready if handle in watch]
+
+    def _advance(self) -> None:
+        """What waits for time rather than for a message."""
+        now_ns = self.now_ns()
+        if self._kill_at_ns is not None and now_ns > self._kill_at_ns and self._worker is not None:
+            self._kill_at_ns = None
+            self._worker.kill()
+        job = self._job
+        if job is not None and job.stage == "sampler" and self._sampling is not None:
+            if self._sampling.has_first or now_ns > job.stage_since_ns + SAMPLER_WAIT_NS:
+                self._start_run(job)
+
+    def _drain_worker(self, worker: WorkerHandle, *, everything: bool) -> None:
+        events: list[ev.Event] = []
+        while True:
+            batch = list(worker.read())
+            events.extend(batch)
+            if not everything or not batch:
+                break
+        replies = [event for event in events if isinstance(event, ev.Reply)]
+        self._emit([event for event in events if not isinstance(event, ev.Reply)])
+        for reply in replies:
+            self._worker_replied(reply)
+
+    def _drain_samples(self) -> None:
+        batch = [self._sampled.popleft() for _ in range(len(self._sampled))]
+        if batch:
+            self._emit(batch)
+
+    def _emit(self, events: Sequence[ev.Event], *, record: bool = True) -> None:
+        """Record first, then show."""
+        if not events:
+            return
+        if record and self._recorder is not None:
+            self._recorder.write(events)
+        self._publish(events)
+
+    def _set_state(self, state: str, detail: str | None = None) -> None:
+        if state != self.state or detail:
+            self.state = state
+            self._emit([ev.State(state, self.now_ns(), detail)], record=False)
+
+    # -- replies ------------------------------------------------------------------------------
+
+    def _reply(self, number: int, value: Any = None) -> None:
+        self._emit([ev.Reply(number, True, value)], record=False)
+
+    def _refuse(self, number: int, error: DecodescopeError) -> None:
+        reply = ev.Reply(
+            number, False, None, error.message, error.detail, getattr(error, "field", None), error.exit_code
+        )
+        self._emit([reply], record=False)
+
+    def _answer(self, number: int) -> Callable[[Any], None]:
+        return lambda value: self._reply(number, value)
+
+    def _refuser(self, number: int) -> Callable[[DecodescopeError], None]:
+        return lambda error: self._refuse(number, error)
+
+    def _in_background(
+        self,
+        work: Callable[[], Any],
+        done: Callable[[Any], None],
+        failed: Callable[[DecodescopeError], None],
+    ) -> None:
+        """Runs `work` on a thread; `done` or `failed` on the engine's thread in a later poll."""
+
+        def target() -> None:
+            try:
+                value = work()
+            except DecodescopeError as error:
+                self._background.put(lambda error=error: failed(error))  # type: ignore[misc]
+            except Exception as problem:  # noqa: BLE001 - becomes a sentence and a logged detail
+                import traceback
+
+                wrapped = DecodescopeError(f"{type(problem).__name__}: {problem}", traceback.format_exc())
+                self._background.put(lambda: failed(wrapped))
+            else:
+                self._background.put(lambda: done(value))
+
+        threading.Thread(target=target, name="engine background", daemon=True).start()
+
+    def _set_machine(self, facts: dict[str, Any]) -> None:
+        self._machine = facts
+
+    def _log_background(self, error: DecodescopeError) -> None:
+        self._emit([ev.Log("warning", self.now_ns(), "engine", error.message, error.detail)])
+
+    # -- a job: check, worker, load, sampler, run -----------------------------------------------
+
+    def _begin(self, number: int, args: dict[str, Any], *, with_run: bool) -> None:
+        if self._job is not None:
+            raise UsageError("A run is going on already; stop it first.")
+        if self.finished:
+            raise UsageError("The engine is shutting down.")
+        config = make_config(args["config"])
+        path = Path(args["path"]) if args.get("path") else None
+        if path is not None:
+            move.check_target(path, overwrite=bool(args.get("overwrite")))
+        job = Job(number, config, with_run, args.get("name") or "", path, bool(args.get("overwrite")))
+        self._job = job
+        self._kill_asked = False
+        self._kill_at_ns = None
+        self._ending_reason = None
+        self._set_state("loading")
+        self._stage(job, "check")
+
+        def checked(_: Any) -> None:
+            if self._job is job:
+                self._checked(job)
+
+        def refused(error: DecodescopeError) -> None:
+            if self._job is job:
+                self._fail_job(error)
+
+        self._in_background(lambda: inspection.check_run(config), checked, refused)
+
+    def _stage(self, job: Job, stage: str) -> None:
+        job.stage = stage
+        job.stage_since_ns = self.now_ns()
+
+    def _checked(self, job: Job) -> None:
+        if job.stop_asked:
+            self._end_job()
+            return
+        key = load_key(job.config)
+        if self._worker is not None and self._loaded_key == key and self._loaded is not None:
+            self._worker.clear_stop()
+            self._loaded_ready(job)
+            return
+        # A fresh process for each model build: what an earlier one left in memory, in the
+        # allocator or in thread pools must not colour the numbers.
+        self._drop_worker()
+        self._stage(job, "worker")
+        try:
+            log_path = log_dir() / f"worker-{self.now_ns()}.log"
+        except OSError:
+            log_path = None
+        self._worker = WorkerHandle(log_path)
+        self._handshake = Handshake(self._worker, self.now_ns)
+
+    def _worker_replied(self, reply: ev.Reply) -> None:
+        job = self._job
+        if self._handshake is not None and self._handshake.take(reply):
+            if self._handshake.done and job is not None and self._worker is not None:
+                self._stage(job, "load")
+                job.reply_id = self._worker.send("load", config=job.config.model_dump())
+            return
+        if job is None or reply.id != job.reply_id:
+            return
+        if job.stage == "load":
+            if reply.ok:
+                self._loaded = reply.value
+                self._loaded_key = load_key(job.config)
+                self._loaded_ready(job)
+            elif reply.value == "cancelled":
+                self._drop_worker()
+                self._end_job()
+            else:
+                self._fail_job(_error_of(reply))
+        elif job.stage == "run":
+            self._run_over(job, reply)
+
+    def _loaded_ready(self, job: Job) -> None:
+        if job.stop_asked:
+            self._end_job()
+            return
+        if not job.with_run:
+            self._job = None
+            assert self._loaded is not None
+            self._set_state("ready")
+            self._reply(job.number, self._loaded["facts"])
+            return
+        assert self._worker is not None and self._loaded is not None
+        self._stage(job, "sampler")
+        self._sampling = Sampling(
+            self._sampled.append, job.config.sample_hz, self._worker.pid, self._loaded["device_uuids"]
+        )
+        self._sampling.start()
+
+    def _start_run(self, job: Job) -> None:
+        assert self._worker is not None and self._loaded is not None and self._sampling is not None
+        try:
+            self._recorder = self._open_recording(job)
+        except (SessionError, OSError) as error:
+            wrapped = error if isinstance(error, SessionError) else SessionError(f"No recording can be made: {error}.")
+            self._fail_job(wrapped)
+            return
+        self._told_problem = None
+        label = self._loaded["facts"].get("model", {}).get("label") or job.config.model
+        start = ev.RunStart(
+            job.run, self.now_ns(), job.name or label, label, job.config.model_dump(mode="json"),
+            inspection.environment(self._machine, self._loaded["facts"]),
+        )  # fmt: skip
+        events: list[ev.Event] = [start]
+        events += [ev.Fact(key, value, job.run) for key, value in self._loaded["facts"].items()]
+        events += [ev.Span(job.run, name, a, b) for name, a, b in self._loaded["spans"]]
+        events += [ev.Note(job.run, text) for text in self._loaded["notes"]]
+        if self._handshake is not None:
+            events += self._handshake.events(job.run)
+        events.append(ev.Fact("telemetry", self._sampling.facts()))
+        self._emit(events)
+        # The load's own messages and the first sample came before there was a file.
+        self._recorder.commit()
+        self._emit([ev.Recording(str(self._recorder.path), "recording", job.name)], record=False)
+        self._stage(job, "run")
+        self._set_state("running")
+        self._reply(job.number, {"run": job.run, "path": str(self._recorder.path)})
+        job.reply_id = self._worker.send(
+            "run", config=job.config.model_dump(), run=job.run, first_no=job.first_no
+        )
+
+    def _open_recording(self, job: Job) -> Recorder:
+        path = job.path
+        if path is None:
+            folder = self._library or library_dir()
+            folder.mkdir(parents=True, exist_ok=True)
+            path = inspection.recording_path(folder, job.config)
+        facts = inspection.session_facts(self.now_ns())
+        return Recorder(path, facts, job.name or path.stem, replace=job.overwrite and job.path is not None)
+
+    def _run_over(self, job: Job, reply: ev.Reply) -> None:
+        status = reply.value["status"] if reply.ok and isinstance(reply.value, dict) else "error"
+        if status == "ok":
+            self._end_run(job, "finished", None)
+        elif status == "cancelled":
+            self._end_run(job, job.ending_status or "stopped", self._ending_reason or "stopped by the user")
+        elif not reply.ok and reply.exit_code == 2:
+            # Bad input that only the loaded model could tell: nothing was measured.
+            self._discard_recording()
+            self._fail_job(_error_of(reply))
+        else:
+            reason = reply.message if not reply.ok else reply.value.get("error")
+            if not reply.ok:
+                self._emit([ev.Failure("run", self.now_ns(), reason or "The run failed.", reply.detail)])
+            self._end_run(job, "failed", reason)
+
+    def _end_run(self, job: Job, status: str, reason: str | None) -> None:
+        """Closes everything that belongs to the run; the model stays loaded."""
+        if self._sampling is not None:
+            self._sampling.stop()
+            self._sampling = None
+        self._drain_samples()
+        recorder, self._recorder = self._recorder, None
+        end = ev.RunEnd(job.run, self.now_ns(), status, reason)
+        if recorder is not None:
+            recorder.write([end])
+            recorder.commit()
+            recorder.set_summary(job.run, inspection.summary_of(recorder.path, job.run))
+            path = self._close_recording(recorder)
+            self._last_path = path
+        self._job = None
+        self._set_state("failed" if status == "failed" else "ready" if self._worker else "idle", reason)
+        # Last: whoever waits for the end of the run finds the file closed and in its place.
+        self._publish([end])
+        if job.then_finish:
+            self.finished = True
+
+    def _close_recording(self, recorder: Recorder) -> Path:
+        path = recorder.close()
+        pending, self._pending_save = self._pending_save, None
+        message = recorder.problem
+        if pending is not None and message is None:
+            target, overwrite = pending
+            try:
+                move.save_as(path, target, overwrite=overwrite)
+                path = target
+            except SessionError as error:
+                message = f"{error.message} The recording is kept in {path}."
+                self._emit([ev.Failure("disk", self.now_ns(), message, error.detail, exit_code=2)], record=False)
+        elif message is not None:
+            self._tell_problem(recorder)
+        state = "recorded" if message is None else "failed"
+        self._emit([ev.Recording(str(path), state, path.stem, message)], record=False)
+        return path
+
+    def _discard_recording(self) -> None:
+        recorder, self._recorder = self._recorder, None
+        if self._sampling is not None:
+            self._sampling.stop()
+            self._sampling = None
+        if recorder is not None:
+            path = recorder.close()
+            path.unlink(missing_ok=True)
+            self._emit([ev.Recording(str(path), "discarded")], record=False)
+
+    def _fail_job(self, error: DecodescopeError) -> None:
+        """Before a run has begun: nothing is recorded."""
+        job, self._job = self._job, None
+        assert job is not None
+        if self._sampling is not None:
+            self._sampling.stop()
+            self._sampling = None
+        if job.stage == "load":
+            self._drop_worker()
+        field = getattr(error, "field", None)
+        self._emit(
+            [
+                ev.Failure(
+                    "load" if error.exit_code == 3 else "run",
+                    self.now_ns(), error.message, error.detail, field, error.exit_code,
+                )  # fmt: skip
+            ]
+        )
+        self._set_state("failed", error.message)
+        self._refuse(job.number, error)
+        if job.then_finish:
+            self.finished = True
+
+    def _end_job(self) -> None:
+        """A job that was stopped before its run had begun."""
+        job, self._job = self._job, None
+        assert job is not None
+        if self._sampling is not None:
+            self._sampling.stop()
+            self._sampling = None
+        self._set_state("ready" if self._loaded is not None else "idle")
+        self._emit([ev.Reply(job.number, False, "cancelled", "Stopped before the run had begun.", exit_code=130)],
+                   record=False)  # fmt: skip
+        if job.then_finish:
+            self.finished = True
+
+    # -- the worker's end ------------------------------------------------------------------------
+
+    def _worker_ended(self) -> None:
+        worker, self._worker = self._worker, None
+        assert worker is not None
+        self._loaded = self._loaded_key = self._handshake = None
+        how, words = worker.exit_text, worker.last_words()
+        worker.close(0.0)
+        job = self._job
+        if job is None:
+            if not self._kill_asked:
+                self._emit([ev.Log("warning", self.now_ns(), "engine", f"The idle worker was {how}.", words)])
+            self._set_state("idle")
+            return
+        if job.stop_asked or self._kill_asked:
+            if job.stage == "run":
+                reason = self._ending_reason or "the worker was killed on request"
+                self._end_run(job, job.ending_status or "stopped", reason)
+            else:
+                self._end_job()
+            return
+        stage = "while the model was loading" if job.stage in ("worker", "load") else "during the run"
+        message = (
+            f"The worker process ended by itself {stage} ({how}); what was measured is kept. If memory ran "
+            "out, choose a smaller model, a shorter output or a smaller dtype."
+        )
+        error = DecodescopeError(message, words)
+        error.exit_code = 3 if job.stage in ("worker", "load") else 4
+        if job.stage == "run":
+            self._emit([ev.Failure("worker", self.now_ns(), message, words)])
+            self._end_run(job, "failed", message)
+        else:
+            self._fail_job(error)
+
+    def _drop_worker(self) -> None:
+        worker, self._worker = self._worker, None
+        self._loaded = self._loaded_key = self._handshake = None
+        if worker is not None:
+            worker.close()
+
+    # -- the end ---------------------------------------------------------------------------------
+
+    def resync(self) -> ev.Resync | None:
+        """Commits and says where a subscriber that lagged can read what it missed."""
+        if self._recorder is not None:
+            self._recorder.commit()
+            return ev.Resync(str(self._recorder.path), self._job.run if self._job else None)
+        if self._last_path is not None:
+            return ev.Resync(str(self._last_path))
+        return None
+
+    def abandon(self, reason: str) -> None:
+        """The engine itself failed: whatever runs is ended and its file closed."""
+        if self._job is not None and self._recorder is not None:
+            self._end_run(self._job, "interrupted", reason)
+
+    def close(self) -> None:
+        """Ends worker and recording. Idempotent."""
+        if self._job is not None and self._recorder is not None:
+            self._end_run(self._job, "interrupted", self._ending_reason or "the engine was closed")
+        self._drop_worker()
+        if self._sampling is not None:
+            self._sampling.stop()
+            self._sampling = None
+
+    def _tell_problem(self, recorder: Recorder) -> None:
+        if recorder.problem is not None and recorder.problem != self._told_problem:
+            self._told_problem = recorder.problem
+            message = f"Recording stopped: {recorder.problem} What was recorded before is kept in {recorder.path}."
+            self._publish([ev.Failure("disk", self.now_ns(), message, None, exit_code=2)])
+            if self._job is not None and self._worker is not None:
+                self._job.stop_asked = True
+                self._job.ending_status = "failed"
+                self._ending_reason = recorder.problem
+                self._worker.ask_stop()
+
+
+def _error_of(reply: ev.Reply) -> DecodescopeError:
+    error = UsageError(reply.message or "It failed.", reply.detail, reply.field)
+    error.exit_code = reply.exit_code
+    return error
+
+

@@ -1,0 +1,42 @@
+"""What the engine is busy with: one load, or one load and run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from profiler import events as ev
+from profiler.config import RunConfig
+
+_LOAD_FIELDS = (
+    "model", "dtype", "device", "attn", "threads", "trust_remote_code", "allow_download", "measure_reference",
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class Job:
+    """A command being carried out.
+
+    `stage`: check, worker, load, sampler, run. `number` is the id its Reply answers to,
+    `reply_id` what the worker was asked last. `ending_status` overrides the run's status.
+    """
+
+    number: int
+    config: RunConfig
+    with_run: bool
+    name: str
+    path: Path | None
+    overwrite: bool
+    stage: str = "check"
+    stage_since_ns: int = 0
+    reply_id: int = -1
+    run: int = 1
+    first_no: int = 1
+    stop_asked: bool = False
+    then_finish: bool = False
+    ending_status: str | None = None
+
+
+def load_key(config: RunConfig) -> str:
+    """Two configurations with the same key can use the same loaded model."""
+    return ev.dump_json([getattr(config, name) for name in _LOAD_FIELDS])

@@ -1,0 +1,63 @@
+"""The engine as a process of its own: what the window starts.
+
+Commands come as JSON on one pipe, events go out on another through a bounded publisher. When
+the window is gone (end of file), the run is stopped, the file closed, and the process ends.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+import traceback
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from profiler import events as ev
+from profiler.engine.core import Engine
+from profiler.engine.publisher import Publisher
+
+
+def engine_main(commands: Connection, messages: Connection, library: str | None) -> None:
+    """Entry of the process. `commands` is read and `messages` written by this process alone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    publisher = Publisher(messages.send_bytes)
+    engine = Engine(publish=publisher.publish, library=Path(library) if library else None)
+    connected = True
+    try:
+        while not engine.finished:
+            watch = [commands] if connected else []
+            for _ in engine.poll(0.1, watch):
+                try:
+                    command = json.loads(commands.recv_bytes())
+                except (EOFError, OSError):
+                    connected = False
+                    engine.parent_gone()
+                    break
+                if command["verb"] == "redraw":
+                    engine.redraws(command["intervals"])
+                else:
+                    engine.command(command["id"], command["verb"], command.get("args", {}))
+            if publisher.wants_resync():
+                resync = engine.resync()
+                if resync is not None:
+                    publisher.resume(resync)
+    except Exception as error:  # noqa: BLE001 - the last words of the process: told, then it ends
+        publisher.publish(
+            [
+                ev.Failure(
+                    "engine",
+                    engine.now_ns(),
+                    f"The engine failed ({type(error).__name__}: {error}). What was recorded is kept.",
+                    traceback.format_exc(),
+                )
+            ]
+        )
+        engine.abandon(f"the engine failed: {type(error).__name__}")
+    finally:
+        engine.close()
+        publisher.close()
+    # A thread that a driver call holds must not keep the process.
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join(1.0)

@@ -1,0 +1,93 @@
+"""Record first: everything the engine sees goes into the session file before it is shown.
+
+Commits twice a second and checkpoints every 5 s, so that a killed engine loses less than a
+second. When the disk refuses, the events since the last commit are kept in memory, the
+commit is tried again at every tick, and the user is told once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from profiler import events as ev
+from profiler.errors import SessionError
+from profiler.session import move
+from profiler.session.store import SessionWriter
+from profiler.units import NS_PER_S
+
+COMMIT_NS = NS_PER_S // 2
+CHECKPOINT_NS = 5 * NS_PER_S
+
+
+class Recorder:
+    """Writes one session file. Thread: the engine's main thread only.
+
+    Raises SessionError from the constructor when the file cannot be made. Later problems do
+    not raise: `problem` holds the sentence, `unsaved` the events that wait.
+    With `replace`, `path` may exist: the recording goes beside it and takes its place at close.
+    """
+
+    def __init__(self, path: Path, facts: dict[str, Any], name: str, *, replace: bool = False) -> None:
+        self.target = path
+        self.path = path
+        if replace and path.exists():
+            self.path = path.with_name(f".{path.stem}.{os.getpid()}.recording.dscope")
+        self._writer = SessionWriter.create(self.path, facts, name=name)
+        self.problem: str | None = None
+        self.unsaved: list[ev.Event] = []
+        self._last_commit_ns = 0
+        self._last_checkpoint_ns = 0
+
+    def write(self, events: Sequence[ev.Event]) -> None:
+        """Take in events; they are in the file for good after the next commit."""
+        self.unsaved.extend(events)
+        if self.problem is None:
+            self._try(lambda: self._writer.write(events))
+
+    def tick(self, now_ns: int) -> None:
+        """Call often: commits and checkpoints when it is time."""
+        if now_ns - self._last_commit_ns < COMMIT_NS:
+            return
+        self._last_commit_ns = now_ns
+        self.commit()
+        if now_ns - self._last_checkpoint_ns >= CHECKPOINT_NS and self.problem is None:
+            self._last_checkpoint_ns = now_ns
+            self._try(self._writer.checkpoint)
+
+    def commit(self) -> None:
+        """Make everything so far permanent (unless the disk refuses: see `problem`)."""
+        if self.problem is not None:
+            # What was refused was rolled back: write it all again.
+            self._try(lambda: self._writer.write(self.unsaved), again=True)
+        if self.problem is None and self.unsaved and self._try(self._writer.commit):
+            self.unsaved = []
+
+    def set_summary(self, run: int, summary: dict[str, Any]) -> None:
+        """Figures for the library's list."""
+        if self.problem is None:
+            self._try(lambda: self._writer.set_summary(run, summary))
+
+    def close(self) -> Path:
+        """One file again, at its target. Returns where it is (beside the target if that failed)."""
+        self.commit()
+        self._try(self._writer.close)
+        if self.path != self.target and self.problem is None:
+            try:
+                move.save_as(self.path, self.target, overwrite=True)
+                self.path = self.target
+            except SessionError as error:
+                self.problem = error.message
+        return self.path
+
+    def _try(self, action: Any, *, again: bool = False) -> bool:
+        try:
+            action()
+        except SessionError as error:
+            self.problem = error.message
+            return False
+        if again:
+            self.problem = None
+        return True

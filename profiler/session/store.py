@@ -1,0 +1,471 @@
+"""Writing a session file while the measurement runs.
+
+    writer = SessionWriter.create(path, facts)      schema and manifest are on the disk now
+    writer.write(events); writer.commit()           as often as nothing later may be lost
+    writer.checkpoint()                             every few seconds: log into file
+    writer.close()                                  one file again, marked as closed
+
+While it is open there are `FILE-wal`, `FILE-shm` and `FILE.lock` beside the file; whatever was
+committed survives the end of the process at any moment.
+Thread: any, but one at a time. Cost: about 2 us a step in batches.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NoReturn
+
+from profiler import events as ev
+from profiler.errors import SessionError
+from profiler.session import schema
+from profiler.session.codec import (
+    from_text,
+    maybe_json,
+    maybe_text,
+    pack_pieces,
+    step_rows,
+    to_json,
+    to_text,
+)
+from profiler.session.files import check_target, exists_error, os_error
+from profiler.session.lock import LockTaken, SessionLock
+
+BUSY_MS = 2000
+"""How long a write waits for a reader that holds the file."""
+_STEP = "INSERT OR IGNORE INTO step VALUES (?,?,?,?,?,?,?)"
+
+
+class SessionWriter:
+    """One session file being written. See the module's docstring."""
+
+    def __init__(self, path: Path, con: sqlite3.Connection, lock: SessionLock) -> None:
+        """Use `create`."""
+        self.path = path
+        self._con = con
+        self._lock = lock
+        self._closed = False
+        self._error: SessionError | None = None
+        self._final_bytes = 0
+        self._t0_ns: dict[int, int] = {}
+        self._texts: dict[int, int] = {}
+        self._sources: dict[tuple[str, tuple[str, ...]], int] = {}
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        facts: Mapping[str, ev.JSON],
+        *,
+        name: str = "",
+        shared_memory: bool = True,
+    ) -> SessionWriter:
+        """A new session file with `facts` about the machine and program (its manifest).
+
+        Raises SessionExists when there is a file at `path` or it is being written, SessionError
+        (one sentence) when the folder is missing or read-only or the disk is full; no file is
+        left then. `shared_memory` False: for a file system known to have none; where it turns
+        out to have none, that is found out. Other processes then cannot read until the end.
+        """
+        path = Path(path)
+        check_target(path, overwrite=False)
+        try:
+            lock = SessionLock.acquire(path)
+        except LockTaken:
+            raise exists_error(path) from None
+        except OSError as error:
+            raise os_error(error, path) from error
+        created = False
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644))
+            created = True
+            con = _open_log(path, shared_memory)
+            writer = cls(path, con, lock)
+            writer._start(facts, name)
+        except (OSError, sqlite3.Error) as error:
+            if created:
+                _remove(path)
+            lock.release()
+            if isinstance(error, FileExistsError):
+                raise exists_error(path) from None
+            raise _sentence(error, path, kept=False) from error
+        return writer
+
+    def _start(self, facts: Mapping[str, ev.JSON], name: str) -> None:
+        con = self._con
+        try:
+            schema.migrate(con, 0)
+            con.execute("BEGIN")
+            self._set_meta("name", name)
+            # A label for people, and the same moment on the session's clock.
+            self._set_meta("created", datetime.now(UTC).isoformat(timespec="seconds"))
+            self._set_meta("created_t_ns", time.perf_counter_ns())
+            self._set_meta("closed", False)
+            for key, value in facts.items():
+                self._fact(ev.Fact(key, value))
+            con.execute("COMMIT")
+            con.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except BaseException:
+            con.close()
+            raise
+
+    def __enter__(self) -> SessionWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def write(self, events: Iterable[ev.Event]) -> None:
+        """Add events, in order; they are safe after `commit`.
+
+        Progress, State, Reply, Recording and Resync are not stored. What the session has seen
+        already (a request's number, a step's number) changes nothing. Raises SessionError when
+        the disk is full or gone: nothing more can be written then, what was committed stays.
+        """
+        con = self._usable()
+        try:
+            if not con.in_transaction:
+                con.execute("BEGIN")
+            for event in events:
+                handler = _HANDLERS.get(type(event))
+                if handler is not None:
+                    handler(self, event)
+        except sqlite3.Error as error:
+            self._fail(error)
+
+    def commit(self) -> None:
+        """Everything written so far survives the end of this process. SessionError as in `write`."""
+        con = self._usable()
+        try:
+            if con.in_transaction:
+                con.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._fail(error)
+
+    def checkpoint(self) -> None:
+        """`commit`, then move the log into the file and wait for the disk (a few ms a MB)."""
+        self.commit()
+        try:
+            self._con.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        except sqlite3.Error as error:
+            self._fail(error)
+
+    def set_summary(self, run_no: int, summary: Mapping[str, ev.JSON]) -> None:
+        """Store what a library shows of a run. Safe after `commit`."""
+        self._change("UPDATE run SET summary=CAST(? AS TEXT) WHERE no=?", (to_json(dict(summary)), run_no))
+
+    def set_cell(self, run_no: int, cell: str, attempt: int) -> None:
+        """Say which cell of an experiment a run measures, and which try it is (from 1)."""
+        self._change(
+            "UPDATE run SET cell=CAST(? AS TEXT), attempt=? WHERE no=?", (to_text(cell), attempt, run_no)
+        )
+
+    def set_name(self, name: str) -> None:
+        """Rename the session (its label, not its file). Safe after `commit`."""
+        self._change("UPDATE meta SET value=CAST(? AS TEXT) WHERE key='name'", (to_json(name),))
+
+    @property
+    def bytes_written(self) -> int:
+        """Size that the file has when it is closed now, bytes. Cost: some us."""
+        if self._closed:
+            return self._final_bytes
+        pages = int(self._con.execute("PRAGMA page_count").fetchone()[0])
+        return pages * int(self._con.execute("PRAGMA page_size").fetchone()[0])
+
+    @property
+    def closed(self) -> bool:
+        """True after `close`."""
+        return self._closed
+
+    def close(
+        self,
+        status: str = "interrupted",
+        reason: str | None = "The recording was closed before the run ended.",
+    ) -> None:
+        """Commit, mark the file as closed and make it one file again. Later calls do nothing.
+
+        `status` and `reason` are for runs that have no RunEnd. Raises SessionError when that
+        fails (unless `write` has said so already): the file then stays beside its log, and the
+        next open recovers it. The lock is released in any case.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        con = self._con
+        try:
+            if not con.in_transaction:
+                con.execute("BEGIN")
+            con.execute(
+                "UPDATE run SET status=?, reason=CAST(? AS TEXT) WHERE status='running'",
+                (status, maybe_text(reason)),
+            )
+            self._set_meta("closed", True)
+            con.execute("COMMIT")
+            self._final_bytes = to_one_file(con)
+        except sqlite3.Error as error:
+            if self._error is None:
+                raise _sentence(error, self.path, kept=True) from error
+        finally:
+            con.close()
+            self._lock.release()
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _usable(self) -> sqlite3.Connection:
+        if self._error is not None:
+            raise self._error
+        if self._closed:
+            raise SessionError(f"{self.path} is closed; start a new recording.")
+        return self._con
+
+    def _change(self, sql: str, values: tuple[Any, ...]) -> None:
+        con = self._usable()
+        try:
+            if not con.in_transaction:
+                con.execute("BEGIN")
+            con.execute(sql, values)
+        except sqlite3.Error as error:
+            self._fail(error)
+
+    def _fail(self, error: sqlite3.Error) -> NoReturn:
+        self._error = _sentence(error, self.path, kept=True)
+        try:
+            if self._con.in_transaction:
+                self._con.execute("ROLLBACK")
+        except sqlite3.Error:
+            pass  # the first error is the one to tell
+        raise self._error from error
+
+    def _set_meta(self, key: str, value: ev.JSON) -> None:
+        self._con.execute("INSERT OR REPLACE INTO meta VALUES (?, CAST(? AS TEXT))", (key, to_json(value)))
+
+    # -- one method an event ------------------------------------------------------------------
+
+    def _run(self, event: ev.RunStart) -> None:
+        self._con.execute(
+            "INSERT OR IGNORE INTO run (no, name, model, status, t_ns, config, environment) "
+            "VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT), 'running', ?, CAST(? AS TEXT), CAST(? AS TEXT))",
+            (
+                event.run,
+                to_text(event.name),
+                to_text(event.model),
+                event.t_ns,
+                to_json(event.config),
+                to_json(event.environment),
+            ),
+        )
+
+    def _run_end(self, event: ev.RunEnd) -> None:
+        self._con.execute(
+            "UPDATE run SET status=?, reason=CAST(? AS TEXT), end_ns=? WHERE no=?",
+            (event.status, maybe_text(event.reason), event.t_ns, event.run),
+        )
+
+    def _request(self, event: ev.RequestStart) -> None:
+        if event.no in self._t0_ns:
+            return
+        self._t0_ns[event.no] = event.t_ns
+        self._con.execute(
+            "INSERT OR IGNORE INTO request (no, run, id, t_ns, prompt_tokens, max_new_tokens, streamed, "
+            "warmup, batch_id, label) "
+            "VALUES (?, ?, CAST(? AS TEXT), ?, ?, ?, ?, ?, CAST(? AS TEXT), CAST(? AS TEXT))",
+            (
+                event.no,
+                event.run,
+                to_text(event.id),
+                event.t_ns,
+                event.prompt_tokens,
+                event.max_new_tokens,
+                int(event.streamed),
+                int(event.warmup),
+                maybe_text(event.batch_id),
+                maybe_text(event.label),
+            ),
+        )
+
+    def _request_end(self, event: ev.RequestEnd) -> None:
+        self._con.execute(
+            "UPDATE request SET end_ns=?, status=?, stop_reason=CAST(? AS TEXT), error=CAST(? AS TEXT) "
+            "WHERE no=?",
+            (event.t_ns, event.status, maybe_text(event.stop_reason), maybe_text(event.error), event.no),
+        )
+
+    def _steps(self, event: ev.Steps) -> None:
+        t0_ns = self._t0_ns.get(event.no)
+        if t0_ns is None:
+            # Without its request a stamp has no origin. Cannot happen on the pipe; never silent.
+            text = f"{len(event)} steps of request {event.no}, which never started, were not stored"
+            t_ns = int(event.t_ns[0]) if len(event) else 0
+            self._log(ev.Log("error", t_ns, "session", text))
+            return
+        self._con.executemany(_STEP, step_rows(event, t0_ns))
+
+    def _span(self, event: ev.Span) -> None:
+        self._con.execute(
+            "INSERT INTO span (run, request_no, name, t_ns, end_ns, detail) "
+            "VALUES (?, ?, CAST(? AS TEXT), ?, ?, CAST(? AS TEXT))",
+            (event.run, event.no, to_text(event.name), event.t_ns, event.end_ns, maybe_json(event.detail)),
+        )
+
+    def _text(self, event: ev.Text) -> None:
+        i = self._texts.get(event.no, 0)
+        self._texts[event.no] = i + 1
+        text, lengths = pack_pieces(event.pieces)
+        self._con.execute(
+            "INSERT INTO text VALUES (?, ?, CAST(? AS TEXT), ?)", (event.no, i, to_text(text), lengths)
+        )
+
+    def _sample(self, event: ev.Sample) -> None:
+        layout = (event.source, tuple(event.values))
+        source = self._sources.get(layout)
+        if source is None:
+            source = self._sources[layout] = len(self._sources) + 1
+            self._con.execute(
+                "INSERT INTO source VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT))",
+                (source, to_text(event.source), to_json(list(event.values))),
+            )
+        self._con.execute(
+            "INSERT INTO sample (source, t_ns, read_ns, data) VALUES (?, ?, ?, CAST(? AS TEXT))",
+            (source, event.t_ns, event.read_ns, to_json(list(event.values.values()))),
+        )
+
+    def _interval(self, event: ev.Interval) -> None:
+        self._con.execute(
+            "INSERT INTO interval (kind, t_ns, end_ns, detail) VALUES (CAST(? AS TEXT), ?, ?, CAST(? AS TEXT))",
+            (to_text(event.kind), event.t_ns, event.end_ns, maybe_json(event.detail)),
+        )
+
+    def _fact(self, event: ev.Fact) -> None:
+        self._con.execute(
+            "INSERT INTO fact (run, key, value) VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT))",
+            (event.run, to_text(event.key), to_json(event.value)),
+        )
+
+    def _note(self, event: ev.Note) -> None:
+        self._con.execute(
+            "INSERT INTO note (run, text) VALUES (?, CAST(? AS TEXT))", (event.run, to_text(event.text))
+        )
+
+    def _log(self, event: ev.Log) -> None:
+        self._con.execute(
+            "INSERT INTO log (level, t_ns, source, message, detail) "
+            "VALUES (?, ?, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT))",
+            (
+                event.level,
+                event.t_ns,
+                to_text(event.source),
+                to_text(event.message),
+                maybe_text(event.detail),
+            ),
+        )
+
+    def _failure(self, event: ev.Failure) -> None:
+        self._con.execute(
+            "INSERT INTO failure (place, t_ns, message, detail, field, exit_code) "
+            "VALUES (CAST(? AS TEXT), ?, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), ?)",
+            (
+                to_text(event.where),
+                event.t_ns,
+                to_text(event.message),
+                maybe_text(event.detail),
+                maybe_text(event.field),
+                event.exit_code,
+            ),
+        )
+
+
+_HANDLERS: dict[type, Callable[[SessionWriter, Any], None]] = {
+    ev.RunStart: SessionWriter._run,
+    ev.RunEnd: SessionWriter._run_end,
+    ev.RequestStart: SessionWriter._request,
+    ev.RequestEnd: SessionWriter._request_end,
+    ev.Steps: SessionWriter._steps,
+    ev.Span: SessionWriter._span,
+    ev.Text: SessionWriter._text,
+    ev.Sample: SessionWriter._sample,
+    ev.Interval: SessionWriter._interval,
+    ev.Fact: SessionWriter._fact,
+    ev.Note: SessionWriter._note,
+    ev.Log: SessionWriter._log,
+    ev.Failure: SessionWriter._failure,
+}
+
+
+def connect_rw(path: Path) -> sqlite3.Connection:
+    """A writing connection with our settings, in autocommit mode. The file must exist."""
+    con = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode=rw",
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+        timeout=BUSY_MS / 1000,
+    )
+    con.text_factory = from_text
+    con.execute("PRAGMA trusted_schema=OFF")
+    return con
+
+
+def _open_log(path: Path, shared_memory: bool) -> sqlite3.Connection:
+    """A connection in WAL mode; without shared memory where the file system has none."""
+    for exclusive in (False, True) if shared_memory else (True,):
+        con = connect_rw(path)
+        try:
+            if exclusive:
+                # Set before the log is first touched, this keeps its index in our own memory.
+                con.execute("PRAGMA locking_mode=EXCLUSIVE")
+            mode = con.execute("PRAGMA journal_mode=WAL").fetchone()[0]
+            con.execute("PRAGMA synchronous=NORMAL")
+            # The first write transaction is what needs the shared memory.
+            con.execute("BEGIN IMMEDIATE")
+            con.execute("COMMIT")
+        except sqlite3.Error:
+            con.close()
+            if exclusive:
+                raise
+            continue
+        if mode == "wal" or exclusive:
+            return con
+        con.close()
+    raise AssertionError("unreachable")
+
+
+def to_one_file(con: sqlite3.Connection) -> int:
+    """Move the log into the file and leave WAL mode; returns the file's size in bytes.
+
+    While another process reads the file the mode cannot change: the log is then emptied, and
+    the file stays complete in itself all the same.
+    """
+    pages = int(con.execute("PRAGMA page_count").fetchone()[0])
+    size = pages * int(con.execute("PRAGMA page_size").fetchone()[0])
+    try:
+        con.execute("PRAGMA journal_mode=DELETE").fetchone()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise
+        con.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    return size
+
+
+def _sentence(error: OSError | sqlite3.Error, path: Path, kept: bool) -> SessionError:
+    if isinstance(error, OSError):
+        return os_error(error, path)
+    rest = f" What was recorded until now is kept in {path}." if kept else ""
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL:
+        text = f"The disk of {path.parent} is full; free some space or choose another folder.{rest}"
+    else:
+        text = f"{path} cannot be written ({error}); choose another place.{rest}"
+    return SessionError(text, repr(error))
+
+
+def _remove(path: Path) -> None:
+    for file in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal"))):
+        try:
+            file.unlink(missing_ok=True)
+        except OSError:
+            pass  # what cannot be removed is empty

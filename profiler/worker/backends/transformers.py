@@ -1,0 +1,470 @@
+"""The measured path: `model.generate()` with a streamer of our own, as users run it.
+
+The streamer's first act is to stamp. The text streamers of transformers are not used: they
+hold text back until a word is complete. torch and transformers are imported on `load`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from profiler import events as ev
+from profiler.config import RunConfig
+from profiler.errors import UsageError
+from profiler.worker.backends.base import LoadInfo, Outcome, Planned, ProgressCall, Stopped
+from profiler.worker.detokenise import Detokeniser
+from profiler.worker.outbox import Outbox, now_ns
+from profiler.worker.prompts import read_prompts
+
+
+class StampStreamer:
+    """What `generate` hands each step to. Not a subclass of `BaseStreamer`: only the two
+    methods are needed, and torch must not be imported for the class to exist.
+
+    `generate` hands over the prompt first: that is no token. On some devices it runs one step
+    late (transformers' DeferredStopCheck, today on MPS); the run carries a note then.
+    """
+
+    __slots__ = ("_outbox", "_stop", "first_ns", "last_ns", "on_first", "produced", "seen_prompt")
+
+    def __init__(self, outbox: Outbox, stop: Callable[[], bool], on_first: Callable[[int], None]) -> None:
+        self._outbox = outbox
+        self._stop = stop
+        self.on_first = on_first
+        self.first_ns = 0
+        self.last_ns = 0
+        self.produced = 0
+        self.seen_prompt = False
+
+    def put(self, value: Any) -> None:
+        """A step: one id, or several with assisted decoding. Raises Stopped."""
+        t_ns = now_ns()
+        if not self.seen_prompt:
+            self.seen_prompt = True
+            return
+        ids: list[int] = value.reshape(-1).tolist()
+        self._outbox.step(t_ns, ids)
+        if not self.produced:
+            self.first_ns = t_ns
+            self.on_first(t_ns)
+        self.last_ns = t_ns
+        self.produced += len(ids)
+        if self._stop():
+            raise Stopped
+
+    def end(self) -> None:
+        """Nothing is held back, so nothing is to be flushed."""
+
+
+class _PrefillWatch:
+    """Stamps the first forward pass of a request and lets go of the model after it.
+
+    Off during decoding: the hooks are removed as soon as the first forward pass returned. On
+    CUDA an event pair gives the device's time, since the call returns before the work is done.
+    Also keeps the live cache of the request, to read its bytes afterwards.
+    """
+
+    def __init__(self, model: Any, device_type: str) -> None:
+        self._model = model
+        self._cuda = device_type == "cuda"
+        self._events: tuple[Any, Any] | None = None
+        self._handles: list[Any] = []
+        self.start_ns = 0
+        self.end_ns = 0
+        self.cache: Any = None
+
+    def __enter__(self) -> _PrefillWatch:
+        self._handles = [
+            self._model.register_forward_pre_hook(self._before),
+            self._model.register_forward_hook(self._after),
+        ]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._remove()
+
+    def _remove(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+
+    def _before(self, *_: object) -> None:
+        if self._cuda:
+            import torch
+
+            self._events = (torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True))
+            self._events[0].record()
+        self.start_ns = now_ns()
+
+    def _after(self, _module: object, _args: object, output: Any) -> None:
+        self.end_ns = now_ns()
+        if self._events is not None:
+            self._events[1].record()
+        self.cache = getattr(output, "cache", None) or getattr(output, "past_key_values", None)
+        self._remove()
+
+    def prefill_end_ns(self, first_ns: int) -> int:
+        """When the prompt was through the model, never after the first token's stamp, ns."""
+        if self._events is not None:
+            self._events[1].synchronize()
+            elapsed_ns = round(self._events[0].elapsed_time(self._events[1]) * 1e6)
+            return min(max(self.start_ns + elapsed_ns, self.end_ns), first_ns)
+        return min(self.end_ns, first_ns)
+
+
+class TransformersBackend:
+    """A model of transformers, one prompt at a time. `stop` is read at every step."""
+
+    def __init__(self, stop: Callable[[], bool]) -> None:
+        self._stop = stop
+        self._loaded: Any = None
+        self._source: Any = None
+        self._texts: list[str] | None = None
+        self._eos: list[int] = []
+        self._generation: Any = None
+        self._cache_bytes: int | None = None
+        self._vocab_size = 0
+        self._first_request = True
+
+    # -- loading --------------------------------------------------------------------------
+
+    def load(self, config: RunConfig, progress: ProgressCall, cancelled: Callable[[], bool]) -> LoadInfo:
+        """Imports torch, measures the reference bandwidth, builds or reads the model.
+
+        ModelError with a sentence; Stopped when `cancelled()` was seen.
+        """
+        from profiler.worker.sources import LoadCancelled, resolve
+
+        spans: list[tuple[str, int, int]] = []
+        progress("resolve", 0, None, "")
+        self._source = resolve(
+            config.model, trust_remote_code=config.trust_remote_code, allow_download=config.allow_download
+        )
+        progress("import", 0, None, "")
+        with _span(spans, "import"):
+            import torch
+            import transformers
+
+            from profiler.worker.footprint import footprint
+            from profiler.worker.sources import build
+        transformers.logging.set_verbosity_error()
+        if cancelled():
+            raise Stopped
+        if config.threads is not None:
+            torch.set_num_threads(config.threads)
+        reference = self._reference(config, progress, spans)
+        if cancelled():
+            raise Stopped
+        try:
+            with _span(spans, "load"):
+                self._loaded = build.load(
+                    self._source,
+                    device=config.device,
+                    dtype=config.dtype,
+                    attn=config.attn,
+                    trust_remote_code=config.trust_remote_code,
+                    allow_download=config.allow_download,
+                    progress=progress,
+                    cancelled=cancelled,
+                )
+        except LoadCancelled:
+            raise Stopped from None
+        loaded = self._loaded
+        shape = self._source.shape
+        self._vocab_size = shape.vocab_size
+        self._generation_setup(config)
+        self._check_length(config, shape)
+        self._first_request = True
+        device = torch.device(loaded.device)
+        uuids = []
+        if device.type == "cuda":
+            uuids = [str(torch.cuda.get_device_properties(device).uuid)]
+        notes = list(dict.fromkeys([*self._source.notes, *loaded.notes]))
+        if device.type == "mps":
+            notes.append("On this device generate() hands tokens over one step late; each stamp is one step late.")
+        facts = {
+            "model": {
+                "label": self._source.label,
+                "kind": self._source.kind,
+                "path": str(self._source.path) if self._source.path else None,
+                "family": shape.family,
+                "parameters": shape.n_params,
+                "layers": shape.n_layers,
+                "max_context": shape.max_context,
+                "dtype": loaded.dtype_name,
+                "device": str(loaded.device),
+                "device_name": torch.cuda.get_device_name(device) if device.type == "cuda" else None,
+                "attn": loaded.attn,
+                "random_weights": loaded.random_weights,
+                "stored_bytes": self._source.stored_bytes,
+            },
+            "footprint": footprint(loaded.model),
+            "reference": reference,
+            "software": {
+                "torch": torch.__version__,
+                "torch_cuda": torch.version.cuda,
+                "transformers": transformers.__version__,
+                "threads": torch.get_num_threads(),
+                "interop_threads": torch.get_num_interop_threads(),
+            },
+        }
+        return LoadInfo(facts=facts, spans=spans, notes=notes, device_uuids=uuids)
+
+    def _reference(self, config: RunConfig, progress: ProgressCall, spans: list[tuple[str, int, int]]) -> Any:
+        if not config.measure_reference:
+            return {"gb_s": None, "source": None, "advertised_gb_s": None, "llc_bytes": None,
+                    "reason": "the reference measurement was switched off"}  # fmt: skip
+        from profiler.worker.reference import measure_bandwidth
+        from profiler.worker.sources import build
+
+        progress("reference", 0, None, "")
+        with _span(spans, "reference"):
+            try:
+                device = build.pick_device(config.device)
+                result = measure_bandwidth(device, config.threads)
+            except (RuntimeError, MemoryError, OSError) as error:
+                result = {"gb_s": None, "advertised_gb_s": None, "llc_bytes": None,
+                          "reason": f"the memory bandwidth could not be measured: {error}"}  # fmt: skip
+        result.setdefault("source", "measured" if result.get("gb_s") is not None else None)
+        return result
+
+    def _generation_setup(self, config: RunConfig) -> None:
+        """Every EOS id of the model and its tokenizer; our own copy of the generation settings."""
+        model, tokenizer = self._loaded.model, self._loaded.tokenizer
+        ids: set[int] = set()
+        holders = (model.generation_config, getattr(model.config, "get_text_config", lambda: model.config)(), tokenizer)
+        for holder in holders:
+            value = getattr(holder, "eos_token_id", None)
+            ids.update(value if isinstance(value, (list, tuple)) else [] if value is None else [value])
+        self._eos = sorted(i for i in ids if isinstance(i, int) and 0 <= i < self._vocab_size)
+
+    def _check_length(self, config: RunConfig, shape: Any) -> None:
+        if config.prompt_tokens is not None:
+            check_context(config.prompt_tokens, config.output_tokens, shape.max_context)
+
+    # -- a run ----------------------------------------------------------------------------
+
+    def prepare(self, config: RunConfig) -> None:
+        """Reads prompt files and checks lengths that are known beforehand. UsageError."""
+        self._texts = None
+        if config.prompts_file is not None:
+            self._texts = read_prompts(config.prompts_file)
+        elif config.prompt is not None:
+            self._texts = [config.prompt]
+        self._check_length(config, self._source.shape)
+        if self._texts:
+            # Before the first request: a prompt that is too long is bad input, not a failed run.
+            for text in self._texts[: config.total_requests]:
+                n = len(self._encode(text, config))
+                check_context(n, config.output_tokens, self._source.shape.max_context)
+        self._cache_bytes = None
+
+    def _encode(self, text: str, config: RunConfig) -> list[int]:
+        tokenizer = self._loaded.tokenizer
+        if config.chat_template and getattr(tokenizer, "chat_template", None):
+            encoded = tokenizer.apply_chat_template(
+                [{"role": "user", "content": text}], add_generation_prompt=True, tokenize=True, return_dict=True
+            )
+            ids = encoded["input_ids"]
+        else:
+            ids = tokenizer(text)["input_ids"]
+        if not ids:
+            raise UsageError("The prompt has no tokens for this model; give some text.", field="prompt")
+        return list(ids)
+
+    def answer(self, planned: Planned, config: RunConfig, outbox: Outbox) -> Outcome:
+        """One `generate` call. See `Backend.answer`."""
+        import torch
+
+        from profiler.worker.sources.tokenizer import synthetic_prompt_ids
+
+        loaded = self._loaded
+        model, tokenizer = loaded.model, loaded.tokenizer
+        synthetic: list[int] | None = None
+        if self._texts is None:
+            synthetic = synthetic_prompt_ids(
+                tokenizer, config.prompt_tokens or 1, config.seed + planned.index
+            )
+        kwargs = self._generate_kwargs(config)
+        if config.temperature > 0:
+            torch.manual_seed(config.seed + planned.index)
+        detokenise = Detokeniser(tokenizer) if config.keep_text else None
+        device = torch.device(loaded.device)
+
+        t0_ns = now_ns()
+        if synthetic is None:
+            assert self._texts is not None
+            ids = self._encode(self._texts[planned.index % len(self._texts)], config)
+            tokenised_ns = now_ns()
+        else:
+            ids, tokenised_ns = synthetic, 0
+        inputs = torch.tensor([ids], dtype=torch.long, device=device)
+        start = ev.RequestStart(
+            planned.no, planned.run, planned.id, t0_ns, len(ids), config.output_tokens,
+            warmup=planned.warmup, label=planned.label,
+        )  # fmt: skip
+        outbox.begin(start, detokenise)
+        if tokenised_ns:
+            outbox.emit(ev.Span(planned.run, "tokenize", t0_ns, tokenised_ns, planned.no))
+
+        with _PrefillWatch(model, device.type) as watch:
+
+            def on_first(first_ns: int) -> None:
+                end_ns = watch.prefill_end_ns(first_ns)
+                outbox.emit(ev.Span(planned.run, "prefill", watch.start_ns, end_ns, planned.no))
+                outbox.emit(ev.Span(planned.run, "sample", end_ns, first_ns, planned.no))
+
+            streamer = StampStreamer(outbox, self._stop, on_first)
+            outcome = _generate(model, inputs, streamer, kwargs)
+            if watch.cache is not None:
+                self._cache_bytes = _cache_bytes(watch.cache)
+                watch.cache = None
+        if outcome is None:
+            short = streamer.produced < config.output_tokens
+            outcome = Outcome("ok", "eos" if short else "length", end_ns=streamer.last_ns or now_ns())
+        if detokenise is not None:
+            outbox.flush()
+            rest = detokenise.rest()
+            if rest:
+                outbox.emit(ev.Text(planned.no, [rest]))
+        return outcome
+
+    def _generate_kwargs(self, config: RunConfig) -> dict[str, Any]:
+        from transformers import GenerationConfig
+
+        model, tokenizer = self._loaded.model, self._loaded.tokenizer
+        pad = getattr(model.generation_config, "pad_token_id", None)
+        if pad is None:
+            pad = getattr(tokenizer, "pad_token_id", None)
+        if pad is None:
+            pad = self._eos[0] if self._eos else 0
+        settings: dict[str, Any] = {
+            "max_new_tokens": config.output_tokens,
+            "do_sample": config.temperature > 0,
+            "eos_token_id": None if config.ignore_eos else (self._eos or None),
+            "pad_token_id": pad,
+            "num_beams": 1,
+        }
+        if config.temperature > 0:
+            settings["temperature"] = config.temperature
+            settings["top_k"] = 0
+        if config.cache == "static":
+            settings["cache_implementation"] = "static"
+        # A fresh configuration: the model's own may carry sampling settings of its author, and
+        # changing it in place would leak from one run into the next.
+        generation = GenerationConfig(**settings)
+        kwargs: dict[str, Any] = {"generation_config": generation, "use_model_defaults": False}
+        if config.ignore_eos and self._eos:
+            kwargs["logits_processor"] = [_suppress(self._eos)]
+        return kwargs
+
+    def finish(self, run: int) -> list[ev.Event]:
+        """Memory of the run: weights, KV at the end (live cache), peak."""
+        import torch
+
+        from profiler.worker.footprint import footprint
+
+        weights = footprint(self._loaded.model).get("weight_bytes")
+        device = torch.device(self._loaded.device)
+        peak: int | None
+        if device.type == "cuda":
+            peak, source = int(torch.cuda.max_memory_allocated(device)), "CUDA allocator"
+        else:
+            peak, source = _peak_rss_bytes(), "peak resident set size"
+        value = {
+            "weights_bytes": weights,
+            "kv_bytes_end": self._cache_bytes,
+            "peak_bytes": peak,
+            "source": source if peak is not None else None,
+            "reason": None if peak is not None else "this system does not tell a process's peak",
+        }
+        return [ev.Fact("memory", value, run)]
+
+    def free(self) -> None:
+        """Lets the model go."""
+        self._loaded = None
+        import torch
+
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+
+def check_context(prompt_tokens: int, output_tokens: int, max_context: int | None) -> None:
+    """UsageError when prompt and answer do not fit into the model's context."""
+    if max_context is not None and prompt_tokens + output_tokens > max_context:
+        raise UsageError(
+            f"{prompt_tokens:,} prompt tokens and {output_tokens:,} output tokens exceed the model's context of "
+            f"{max_context:,}; shorten one by {prompt_tokens + output_tokens - max_context:,}.",
+            field="output_tokens",
+        )
+
+
+def _generate(model: Any, inputs: Any, streamer: StampStreamer, kwargs: dict[str, Any]) -> Outcome | None:
+    """Runs `generate`; None when it came to its end, else how it failed."""
+    import torch
+
+    try:
+        with torch.inference_mode():
+            model.generate(
+                inputs, attention_mask=torch.ones_like(inputs), streamer=streamer, **kwargs
+            )
+    except Stopped:
+        return Outcome("cancelled", "stopped", end_ns=now_ns())
+    except torch.OutOfMemoryError as error:
+        return Outcome("error", "error", "Memory ran out; shorten prompt or output, or choose a smaller "
+                       "model or dtype.", f"{error}\n{traceback.format_exc()}")  # fmt: skip
+    except Exception as error:  # noqa: BLE001 - whatever a model raises is the request's outcome
+        words = str(error).strip().splitlines()
+        first = words[0][:200] if words else type(error).__name__
+        return Outcome("error", "error", f"The model failed: {first}", traceback.format_exc())
+    return None
+
+
+def _suppress(ids: Sequence[int]) -> Callable[[Any, Any], Any]:
+    """A logits processor that forbids `ids`. In place on generate's own copy of the scores:
+    transformers' processor searches the whole vocabulary at every step."""
+    columns: list[Any] = []
+
+    def process(_input_ids: Any, scores: Any) -> Any:
+        if not columns:
+            import torch
+
+            columns.append(torch.tensor(list(ids), device=scores.device))
+        return scores.index_fill_(-1, columns[0], float("-inf"))
+
+    return process
+
+
+def _cache_bytes(cache: Any) -> int | None:
+    from profiler.worker.footprint import cache_bytes
+
+    try:
+        return cache_bytes(cache)
+    except (AttributeError, TypeError):
+        return None
+
+
+def _peak_rss_bytes() -> int | None:
+    import sys
+
+    try:
+        import resource
+    except ImportError:
+        import psutil
+
+        return getattr(psutil.Process().memory_info(), "peak_wset", None)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(peak if sys.platform == "darwin" else peak * 1024)
+
+
+@contextlib.contextmanager
+def _span(spans: list[tuple[str, int, int]], name: str) -> Iterator[None]:
+    start_ns = now_ns()
+    yield
+    spans.append((name, start_ns, now_ns()))
+
+
+

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import threading
+
+from profiler import events as ev
+from profiler.worker.outbox import Outbox
+
+
+def _collect() -> tuple[list[ev.Event], Outbox]:
+    got: list[ev.Event] = []
+    return got, Outbox(lambda message: got.extend(ev.decode(message)))
+
+
+def test_order_and_packing() -> None:
+    got, outbox = _collect()
+    outbox.begin(ev.RequestStart(7, 1, "r1", 100, prompt_tokens=16), None)
+    outbox.step(110, [5])
+    outbox.step(120, [6, 7])
+    outbox.emit(ev.Span(1, "prefill", 100, 105, 7))
+    outbox.step(130, [8])
+    outbox.emit(ev.RequestEnd(7, 130, "ok", "length"))
+    outbox.close()
+    steps = [event for event in got if isinstance(event, ev.Steps)]
+    assert [type(event).__name__ for event in got if not isinstance(event, ev.Steps)] == [
+        "RequestStart",
+        "Span",
+        "RequestEnd",
+    ]
+    assert isinstance(got[0], ev.RequestStart) and isinstance(got[-1], ev.RequestEnd)
+    assert [s.index0 for s in steps][0] == 0
+    assert [t for s in steps for t in s.t_ns.tolist()] == [110, 120, 130]
+    assert [k for s in steps for k in s.k.tolist()] == [1, 2, 1]
+    assert [k for s in steps for k in s.kv_len.tolist()] == [17, 19, 20]
+    assert [i for s in steps for i in s.ids.tolist()] == [5, 6, 7, 8]
+
+
+def test_text_has_one_piece_a_step_and_comes_from_the_writing_thread() -> None:
+    got, outbox = _collect()
+    threads: set[str] = set()
+
+    def detokenise(ids: object) -> str:
+        threads.add(threading.current_thread().name)
+        return str(ids)
+
+    outbox.begin(ev.RequestStart(1, 1, "r1", 0, 1), detokenise)
+    outbox.step(1, [1])
+    outbox.step(2, [2, 3])
+    outbox.close()
+    pieces = [piece for event in got if isinstance(event, ev.Text) for piece in event.pieces]
+    assert pieces == ["[1]", "[2, 3]"]
+    assert threads == {"outbox"}
+
+
+def test_a_blocked_pipe_does_not_block_the_decoder() -> None:
+    gate = threading.Event()
+    got: list[ev.Event] = []
+
+    def send(message: bytes) -> None:
+        gate.wait()
+        got.extend(ev.decode(message))
+
+    outbox = Outbox(send, flush_ns=0)
+    outbox.begin(ev.RequestStart(1, 1, "r1", 0, 1), None)
+    for i in range(50_000):
+        outbox.step(i, [i])
+    assert got == []  # all 50,000 were taken while nothing could be written
+    gate.set()
+    outbox.close(30)
+    assert sum(len(event) for event in got if isinstance(event, ev.Steps)) == 50_000
+
+
+def test_unknown_ids_are_counted() -> None:
+    got, outbox = _collect()
+    outbox.begin(ev.RequestStart(1, 1, "r1", 0, None), None)
+    outbox.step(5, 3)
+    outbox.close()
+    (steps,) = [event for event in got if isinstance(event, ev.Steps)]
+    assert steps.k.tolist() == [3]
+    assert steps.kv_len.tolist() == [ev.UNKNOWN]
+    assert steps.ids.tolist() == []
+
+
+def test_a_gone_engine_ends_the_writing() -> None:
+    def send(_: bytes) -> None:
+        raise BrokenPipeError
+
+    outbox = Outbox(send)
+    outbox.begin(ev.RequestStart(1, 1, "r1", 0, 1), None)
+    outbox.step(1, [1])
+    assert outbox.flush(5)
+    outbox.close(5)

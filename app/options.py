@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from profiler.config import RunConfig, make_config, read_config
 from profiler.errors import SessionExists, UsageError
@@ -32,6 +32,9 @@ class Options:
     overwrite: bool = False
     screenshot: Path | None = None
     kpi_json: Path | None = None
+    theme: Literal["system", "dark", "light"] | None = None
+    size: tuple[int, int] | None = None
+    """Width and height of the window, px."""
 
     @property
     def unattended(self) -> bool:
@@ -79,7 +82,17 @@ def build_parser() -> argparse.ArgumentParser:
     window.add_argument("--overwrite", action="store_true", help="let --save replace a file")
     window.add_argument("--screenshot", metavar="FILE.png", help="a picture of the window at the end")
     window.add_argument("--kpi-json", metavar="FILE", help="the values that the strip shows at the end")
+    window.add_argument("--theme", choices=("system", "dark", "light"))
+    window.add_argument("--size", type=_size, metavar="WxH", help="size of the window, as 1440x900")
     return parser
+
+
+def _size(text: str) -> tuple[int, int]:
+    try:
+        width, height = (int(part) for part in text.lower().split("x"))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size; give it as 1440x900") from None
+    return width, height
 
 
 def parse_options(arguments: Sequence[str]) -> Options:
@@ -91,7 +104,7 @@ def parse_options(arguments: Sequence[str]) -> Options:
     given = vars(build_parser().parse_args(list(arguments)))
     window = {
         name: given.pop(name)
-        for name in ("autostart", "quit_when_done", "overwrite")
+        for name in ("autostart", "quit_when_done", "overwrite", "theme", "size")
         if name in given
     }
     paths = {

@@ -1,8 +1,7 @@
 """What is going on: the timeline, the state of the run, the one live timer.
 
-The controller takes events from the link at every tick, keeps the state that panels show,
-decides when to redraw (`app.pace`) and tells the engine when the window drew. Panels and
-charts are told by a handful of signals, none of them per token.
+The controller takes events from the link at every tick, keeps the state that panels show and
+decides when to redraw. Panels and charts are told by a handful of signals, none per token.
 
 Thread: GUI.
 """
@@ -12,17 +11,21 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
 from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
 
 from app.background import Background
 from app.engine_link import EngineLink
+from app.inspection import Inspector
+from app.live_metrics import MetricsSource, RunValues
 from app.pace import Pace, Priority, usable_cpus
 from app.progress import RunProgress, run_progress
+from app.redraw import Redraw
 from profiler import events as ev
 from profiler.config import RunConfig
 from profiler.timeline import Run, Timeline
@@ -33,13 +36,11 @@ LOG = logging.getLogger(__name__)
 IDLE_TICK_S = 0.1
 METRICS_EVERY_S = 0.5
 KILL_OFFER_S = 2.0
-"""A stop that took longer than this offers "Stop now"."""
-INSPECT_DELAY_S = 0.3
-"""The model is inspected when nothing was typed for this long."""
+"""A stop that takes longer than this offers "Stop now"."""
 
 
 class RunState(StrEnum):
-    """What the window shows of a run. `ready`: a model is loaded, nothing runs."""
+    """What the window shows of a run."""
 
     IDLE = "idle"
     LOADING = "loading"
@@ -79,6 +80,7 @@ class RunController(QObject):
 
     state_changed = Signal()
     document_changed = Signal()
+    """The document, or what the engine told about machine and models, is another one."""
     refreshed = Signal()
     """Draw now: sent at the pace in force, and once after every change of state."""
     metrics_changed = Signal()
@@ -102,29 +104,27 @@ class RunController(QObject):
         self._link = link
         self._background = background
         self._clock_ns = clock_ns
-        self.pace = Pace(cpus or usable_cpus())
-        self.priority = Priority()
+        self._redraw = Redraw(link, clock_ns, cpus or usable_cpus())
+        self._inspector = Inspector(link, clock_ns, self.inspected.emit)
+        self._source = MetricsSource(background)
         self.timeline = Timeline()
         self.state = RunState.IDLE
         self.config: RunConfig | None = None
         self.document = Document()
-        self.metrics: dict[str, Any] | None = None
-        self.metrics_final = False
+        self.values: RunValues | None = None
+        self.values_final = False
         self.problem: Problem | None = None
         self.machine: dict[str, Any] = {}
         self.models: list[dict[str, Any]] = []
+        self.started = False
+        """Was an engine ever asked for?"""
         self._stage: ev.Progress | None = None
         self._run_no: int | None = None
         self._started_ns = 0
         self._ended_ns: int | None = None
         self._stop_asked_ns: int | None = None
         self._drawn_revision = -1
-        self._drawn_ns = 0
         self._metrics_ns = 0
-        self._redraws: list[tuple[int, int]] = []
-        self._inspect_due_ns: int | None = None
-        self._inspect_config: RunConfig | None = None
-        self._inspect_no = 0
         self._ticking = False
         self._timer = QTimer(self)
         self._timer.timeout.connect(self.tick)
@@ -133,37 +133,46 @@ class RunController(QObject):
 
     def start_engine(self) -> None:
         """Spawn the engine and ask what there is; the answers come with later ticks."""
+        self.started = True
         self._link.start()
         self._link.send("machine", self._on_machine)
         self._link.send("models", self._on_models)
-        if self._inspect_config is not None:
-            self._inspect_due_ns = self._clock_ns()
+        self._inspector.again()
         self._timer.start(round(IDLE_TICK_S * 1000))
 
     def restart_engine(self) -> None:
         """A fresh engine after one was lost."""
         self.start_engine()
-        self._become(RunState.IDLE if self.run is None else RunState.FINISHED)
+        self.document_changed.emit()
 
     def close(self) -> None:
         """Stop ticking and let the engine close the session file."""
         self._timer.stop()
-        self.priority.restore()
+        self._redraw.priority.restore()
         self._background.close()
         self._link.close()
-
-    @property
-    def engine_alive(self) -> bool:
-        return self._link.alive
 
     # -- what is shown --------------------------------------------------------------------
 
     @property
+    def pace(self) -> Pace:
+        """The redraw pace in force."""
+        return self._redraw.pace
+
+    @property
+    def priority(self) -> Priority:
+        """The priority of the drawing thread."""
+        return self._redraw.priority
+
+    @property
+    def engine_alive(self) -> bool:
+        """Is there an engine to talk to?"""
+        return self._link.alive
+
+    @property
     def run(self) -> Run | None:
         """The run that is shown: the live one, or the last of the opened file."""
-        if self._run_no is not None:
-            return self.timeline.runs.get(self._run_no)
-        return None
+        return None if self._run_no is None else self.timeline.runs.get(self._run_no)
 
     @property
     def active(self) -> bool:
@@ -173,10 +182,11 @@ class RunController(QObject):
     @property
     def stop_offered(self) -> bool:
         """Has a stop taken so long that "Stop now" should be offered?"""
+        asked = self._stop_asked_ns
         return (
             self.state is RunState.STOPPING
-            and self._stop_asked_ns is not None
-            and self._clock_ns() - self._stop_asked_ns > KILL_OFFER_S * NS_PER_S
+            and asked is not None
+            and self._clock_ns() - asked > KILL_OFFER_S * NS_PER_S
         )
 
     def progress(self) -> RunProgress:
@@ -187,23 +197,42 @@ class RunController(QObject):
         return run_progress(self.config, self.run, self._stage, self._started_ns, now_ns)
 
     @property
-    def on_cpu(self) -> bool:
-        """Does the model of this run compute on the CPU, as far as is known?"""
-        device = str(self._device() or "cpu")
-        return not device.startswith(("cuda", "mps", "xpu"))
-
-    def _device(self) -> Any:
+    def device(self) -> str:
+        """Where the model of this run computes: told by the run, else what `auto` will mean here."""
         run = self.run
-        if run is not None:
-            for source in (run.facts.get("footprint"), run.facts, run.environment):
-                if isinstance(source, dict) and isinstance(source.get("device"), str):
-                    return source["device"]
+        facts = run.facts.get("model") if run is not None else None
+        if isinstance(facts, dict) and isinstance(facts.get("device"), str):
+            return facts["device"]
         asked = self.config.device if self.config is not None else "auto"
         if asked != "auto":
             return asked
-        devices = self.machine.get("devices") or []
-        names = [d.get("name") for d in devices if isinstance(d, dict)]
+        names = [d.get("name") for d in self.machine.get("devices") or [] if isinstance(d, dict)]
         return next((name for name in names if isinstance(name, str) and name != "cpu"), "cpu")
+
+    @property
+    def on_cpu(self) -> bool:
+        """Does the model compute on the CPU, which the window shares with it?"""
+        return not self.device.startswith(("cuda", "mps", "xpu"))
+
+    def device_label(self) -> str:
+        """A short name of where the model computes: `CPU`, `NVIDIA L4`."""
+        run = self.run
+        facts = run.facts.get("model") if run is not None else None
+        name = facts.get("device_name") if isinstance(facts, dict) else None
+        return str(name).removeprefix("NVIDIA ") if name else self.device.upper()
+
+    @property
+    def log_origin_ns(self) -> int:
+        """Zero of the log's time column: when the shown run was asked for."""
+        return self._started_ns
+
+    def now_ns(self) -> int:
+        """The end of what is shown: now while a run is on, else when it ended."""
+        return self._clock_ns() if self._ended_ns is None else self._ended_ns
+
+    def log(self, level: str, message: str, detail: str | None = None) -> None:
+        """A line of the window's own for the log."""
+        self.timeline.apply(ev.Log(level, self._clock_ns(), "window", message, detail))
 
     # -- verbs ----------------------------------------------------------------------------
 
@@ -211,21 +240,19 @@ class RunController(QObject):
         """Load if needed, and run. No effect while a run is on."""
         if self.active:
             return
-        self.config = config
         self._new_timeline()
+        self.config = config
         self.problem = None
-        self.metrics, self.metrics_final = None, False
+        self.values, self.values_final = None, False
         self._stage, self._run_no = None, None
         self._started_ns, self._ended_ns, self._stop_asked_ns = self._clock_ns(), None, None
         self.document = Document(name=config.name)
-        self._warm_analysis()
+        self._source.warm()
         self._become(RunState.LOADING)
         self.document_changed.emit()
         self.metrics_changed.emit()
-        sent = self._link.send(
-            "run", self._on_run_reply, config=config.model_dump(mode="json"), name=config.name
-        )
-        if not sent:
+        values = config.model_dump(mode="json")
+        if not self._link.send("run", self._on_run_reply, config=values, name=config.name):
             self._fail(Problem(_no_engine(), where="engine"))
 
     def stop(self) -> None:
@@ -243,17 +270,15 @@ class RunController(QObject):
             self._link.send("kill")
 
     def save_as(self, path: Path, overwrite: bool, done: Callable[[ev.Reply], None]) -> None:
-        """Name the file of the session recorded here; takes effect when the run is over."""
-        sent = self._link.send("save_as", done, path=str(path), overwrite=overwrite)
-        if not sent:
+        """Name the file of the session recorded here; in mid-run it takes effect at the end."""
+        if not self._link.send("save_as", done, path=str(path), overwrite=overwrite):
             done(ev.Reply(id=-1, ok=False, message=_no_engine(), exit_code=2))
 
     def inspect(self, config: RunConfig) -> None:
-        """Look at the model of a configuration soon (debounced); `inspected` brings the answer."""
-        self._inspect_config = config
-        self._inspect_due_ns = self._clock_ns() + round(INSPECT_DELAY_S * NS_PER_S)
+        """Look at the model of a configuration soon; `inspected` brings the answer."""
+        self._inspector.ask(config)
 
-    def show_saved(self, timeline: Timeline, path: Path, metrics: dict[str, Any] | None) -> None:
+    def show_saved(self, timeline: Timeline, path: Path) -> None:
         """Show an opened session through the same charts. No effect while a run is on."""
         if self.active:
             return
@@ -261,34 +286,56 @@ class RunController(QObject):
         self.timeline = timeline
         self._run_no = None if run is None else run.no
         self.config = _config_of(run)
-        self.problem = None
-        self._stage = None
+        self.problem, self._stage = None, None
         self._started_ns = 0 if run is None else run.t_ns
         self._ended_ns = None if run is None else run.end_ns
-        self.metrics, self.metrics_final = metrics, True
-        self.document = Document(
-            path=path, name=(run.name if run is not None else "") or path.stem, saved=True
-        )
+        self.values, self.values_final = None, False
+        self.document = Document(path=path, name=path.stem, saved=True)
         self._become(RunState.FINISHED)
+        self._drawn_revision = -1
+        self._final_metrics()
         self.document_changed.emit()
         self.metrics_changed.emit()
+
+    def moved(self, path: Path) -> None:
+        """The shown document lies at another place now."""
+        self.document = replace(self.document, path=path, name=path.stem, note="")
+        self.document_changed.emit()
 
     # -- the one timer --------------------------------------------------------------------
 
     def tick(self) -> None:
         """Take in what came, and draw if it is time."""
-        if self._ticking:  # a dialog's own event loop, or the flush below
+        if self._ticking:  # painting delivers posted events; a tick may be among them
             return
         self._ticking = True
         try:
             self._take_events()
             self._background.poll()
-            self._send_inspect()
+            self._inspector.tick()
             self.ticked.emit()
-            self._draw_if_due()
+            changed = self.timeline.revision != self._drawn_revision
+            if (self.active and self._redraw.due) or (changed and not self.active):
+                self.draw()
         finally:
             self._ticking = False
         self._keep_pace()
+
+    def draw(self) -> None:
+        """Draw now."""
+        self._drawn_revision = self.timeline.revision
+        self._redraw.draw(self._paint, report=self.active)
+
+    def _paint(self) -> None:
+        now_ns = self._clock_ns()
+        run = self.run
+        if self.active and run is not None and now_ns - self._metrics_ns >= METRICS_EVERY_S * NS_PER_S:
+            self._metrics_ns = now_ns
+            values = self._source.live(self.timeline, run)
+            if values is not None:
+                self.values, self.values_final = values, False
+                self.metrics_changed.emit()
+        self.refreshed.emit()
 
     def _take_events(self) -> None:
         for event in self._link.drain():
@@ -301,81 +348,11 @@ class RunController(QObject):
             self._on_gone(gone)
 
     def _keep_pace(self) -> None:
-        measuring = self.active and self.on_cpu
-        self.pace.budgeted = measuring
-        if measuring:
-            self.priority.lower()
-        else:
-            self.priority.restore()
+        self._redraw.budget(self.active and self.on_cpu)
         interval_s = self.pace.interval_s if self.active else IDLE_TICK_S
         interval_ms = max(round(interval_s * 1000), 1)
         if self._timer.isActive() and self._timer.interval() != interval_ms:
             self._timer.setInterval(interval_ms)
-
-    def _draw_if_due(self) -> None:
-        if self.timeline.revision == self._drawn_revision and not self.active:
-            return
-        now_ns = self._clock_ns()
-        # A timer may be a little early; a frame's tenth is no reason to skip a redraw.
-        if self.active and now_ns - self._drawn_ns < 0.9 * self.pace.interval_s * NS_PER_S:
-            return
-        self.draw()
-
-    def draw(self) -> None:
-        """Draw now and measure what it cost, painting included."""
-        begin_ns = self._clock_ns()
-        self._drawn_revision = self.timeline.revision
-        if self.active and begin_ns - self._metrics_ns >= METRICS_EVERY_S * NS_PER_S:
-            self._metrics_ns = begin_ns
-            self._live_metrics()
-        self.refreshed.emit()
-        # Painting is an event that Qt posts; deliver it here, so that its time is known.
-        QCoreApplication.sendPostedEvents()
-        end_ns = self._clock_ns()
-        self._drawn_ns = end_ns
-        self.pace.add_cost((end_ns - begin_ns) / NS_PER_S)
-        if self.active:
-            self._redraws.append((begin_ns, end_ns))
-            self._report_redraws()
-
-    def _report_redraws(self, everything: bool = False) -> None:
-        if self._redraws and (everything or len(self._redraws) >= 8 or self.pace.hz < 5):
-            self._link.report_redraws(self._redraws)
-            self._redraws = []
-
-    # -- metrics --------------------------------------------------------------------------
-
-    def _warm_analysis(self) -> None:
-        """Import what the metrics need (scipy takes a second) while the model loads."""
-        self._background.submit(_import_analysis, lambda _: None, _log_error)
-
-    def _live_metrics(self) -> None:
-        run = self.run
-        if run is None or not any(len(request) for request in run.measured):
-            return
-        from profiler.analysis.run import run_metrics
-
-        self.metrics = run_metrics(self.timeline, run, live=True)
-        self.metrics_final = False
-        self.metrics_changed.emit()
-
-    def _final_metrics(self) -> None:
-        run, timeline = self.run, self.timeline
-        if run is None:
-            return
-
-        def take(metrics: dict[str, Any]) -> None:
-            if timeline is self.timeline:
-                self.metrics, self.metrics_final = metrics, True
-                self.metrics_changed.emit()
-                self._drawn_revision = -1
-
-        def job() -> dict[str, Any]:
-            from profiler.analysis.run import run_metrics
-
-            return run_metrics(timeline, run)
-
-        self._background.submit(job, take, _log_error)
 
     # -- one method an event --------------------------------------------------------------
 
@@ -389,8 +366,6 @@ class RunController(QObject):
         elif event.state == "stopping":
             self._stop_asked_ns = self._stop_asked_ns or self._clock_ns()
             self._become(RunState.STOPPING)
-        elif event.state in ("idle", "ready") and self._run_no is None and self._stop_asked_ns:
-            self._end(RunState.IDLE)  # stopped while the model was loading
 
     def _on_progress(self, event: ev.Progress) -> None:
         self._stage = event
@@ -408,34 +383,36 @@ class RunController(QObject):
             self._end(RunState.FINISHED)
 
     def _on_failure(self, event: ev.Failure) -> None:
-        problem = Problem(event.message, event.detail, event.field, event.where, event.exit_code)
         if event.where == "inspect":
             return
+        problem = Problem(event.message, event.detail, event.field, event.where, event.exit_code)
         if self.problem is None:
             self.problem = problem
         if self.active and self._run_no is None:
-            self._fail(problem)  # no run began, so no RunEnd will say it
+            self._fail(problem)  # no run began, so no RunEnd will tell
 
     def _on_recording(self, event: ev.Recording) -> None:
-        recording = event.state == "recording"
+        if self.document.saved:
+            return
         path = None if event.state == "discarded" else Path(event.path)
-        self.document = Document(
-            path=path,
-            name=event.name or self.document.name,
-            recording=recording,
-            note=event.message or "",
-        )
+        name = event.name or self.document.name
+        self.document = Document(path, name, event.state == "recording", note=event.message or "")
         self.document_changed.emit()
 
     def _on_resync(self, event: ev.Resync) -> None:
         from profiler.session.reader import SessionReader
 
-        logs = self.timeline.logs
-        self.timeline = SessionReader.open(Path(event.path)).timeline()
+        reader = SessionReader.open(Path(event.path), thorough=False)
+        logs, self.timeline = self.timeline.logs, reader.timeline()
         self.timeline.logs.extend(logs)
+        for request in self.timeline.iter_requests():
+            len(request)  # reads the steps now: the file is moved when the run is over
+        reader.close()
         run = self.timeline.last_run
         if self.active and run is not None:
             self._run_no = run.no
+            if run.status != "running":
+                self._on_run_end(ev.RunEnd(run.no, run.end_ns or self._clock_ns(), run.status, run.reason))
 
     def _on_reply(self, event: ev.Reply) -> None:
         self._link.resolve(event)
@@ -444,11 +421,10 @@ class RunController(QObject):
         if reply.ok or not self.active:
             return
         if self._stop_asked_ns is not None and self._run_no is None:
-            self._end(RunState.IDLE)
+            self._end(RunState.IDLE)  # stopped while the model was loading
             return
-        self._fail(
-            Problem(reply.message or _unknown_failure(), reply.detail, reply.field, "run", reply.exit_code or 4)
-        )
+        message = reply.message or _unknown_failure()
+        self._fail(Problem(message, reply.detail, reply.field, "run", reply.exit_code or 4))
 
     def _on_machine(self, reply: ev.Reply) -> None:
         if reply.ok and isinstance(reply.value, dict):
@@ -461,18 +437,16 @@ class RunController(QObject):
             self.document_changed.emit()
 
     def _on_gone(self, text: str) -> None:
-        run = self.run
         LOG.error("the engine ended: %s", text)
-        path = self.document.path
-        kept = _gone_message(path if self.document.recording or self.active else None)
+        message = _gone_message(self.document.path if self.active else None)
         if self.active:
+            run = self.run
             if run is not None:
-                end = ev.RunEnd(run.no, self._clock_ns(), "interrupted", kept)
-                self.timeline.apply(end)
-            self._fail(Problem(kept, text, where="engine"))
-        self.document = Document(path, self.document.name, saved=self.document.saved)
+                self.timeline.apply(ev.RunEnd(run.no, self._clock_ns(), "interrupted", message))
+            self._fail(Problem(message, text, where="engine"))
+        self.document = replace(self.document, recording=False)
         self.document_changed.emit()
-        self.engine_gone.emit(kept)
+        self.engine_gone.emit(message)
 
     # -- state ----------------------------------------------------------------------------
 
@@ -485,7 +459,7 @@ class RunController(QObject):
 
     def _end(self, state: RunState) -> None:
         self._ended_ns = self._clock_ns()
-        self._report_redraws(everything=True)
+        self._redraw.flush()
         self._become(state)
         self._final_metrics()
 
@@ -493,6 +467,19 @@ class RunController(QObject):
         self.problem = problem
         self._end(RunState.FAILED)
         self.failed.emit(problem)
+
+    def _final_metrics(self) -> None:
+        timeline, run = self.timeline, self.run
+        if run is None:
+            return
+
+        def take(values: RunValues | None) -> None:
+            if timeline is self.timeline:
+                self.values, self.values_final = values or self.values, True
+                self._drawn_revision = -1
+                self.metrics_changed.emit()
+
+        self._source.final(timeline, run, take)
 
     def _new_timeline(self) -> None:
         # Facts of the session (machine, engine) and the log outlive a run.
@@ -502,42 +489,8 @@ class RunController(QObject):
         self.timeline.logs.extend(before.logs)
         self._drawn_revision = -1
 
-    def _send_inspect(self) -> None:
-        due = self._inspect_due_ns
-        if due is None or self._inspect_config is None or self._clock_ns() < due or not self._link.alive:
-            return
-        self._inspect_due_ns = None
-        self._inspect_no += 1
-        number, config = self._inspect_no, self._inspect_config
-
-        def answer(reply: ev.Reply) -> None:
-            if number == self._inspect_no:
-                self.inspected.emit(reply)
-
-        self._link.send(
-            "inspect",
-            answer,
-            model=config.model,
-            dtype=config.dtype,
-            total_tokens=(config.prompt_tokens or 0) + config.output_tokens,
-            device=config.device,
-            trust_remote_code=config.trust_remote_code,
-        )
-
-
-def _import_analysis() -> None:
-    import scipy.stats  # noqa: F401, TID253 - in the background, on purpose
-
-    import profiler.analysis.run  # noqa: F401
-
-
-def _log_error(error: Exception) -> None:
-    LOG.error("background work failed", exc_info=error)
-
 
 def _config_of(run: Run | None) -> RunConfig | None:
-    from pydantic import ValidationError
-
     if run is None:
         return None
     known = {name: value for name, value in run.config.items() if name in RunConfig.model_fields}

@@ -7,6 +7,7 @@ through `set_theme(palette)` (see `apply_theme`), everything else follows the st
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from string import Template
 from typing import Literal, Protocol
 
@@ -167,9 +168,10 @@ def load_fonts() -> list[str]:
     return families
 
 
-def _font(families: list[str], px: int, weight: int) -> QFont:
+@lru_cache(maxsize=64)
+def _font(families: tuple[str, ...], px: int, weight: int) -> QFont:
     font = QFont()
-    font.setFamilies(families)
+    font.setFamilies(list(families))
     font.setPixelSize(px)
     font.setWeight(QFont.Weight(weight))
     # Figures of equal width, so that live numbers do not jitter.
@@ -179,12 +181,12 @@ def _font(families: list[str], px: int, weight: int) -> QFont:
 
 def ui_font(px: int = 12, weight: int = 400) -> QFont:
     """The interface font with tabular figures; `px` pixels, `weight` 100..900."""
-    return _font(UI_FAMILIES, px, weight)
+    return QFont(_font(tuple(UI_FAMILIES), px, weight))
 
 
 def mono_font(px: int = 12, weight: int = 400) -> QFont:
     """The fixed-width font, for output text, formulas and logs."""
-    font = _font(MONO_FAMILIES, px, weight)
+    font = QFont(_font(tuple(MONO_FAMILIES), px, weight))
     font.setStyleHint(QFont.StyleHint.Monospace)
     # Tokens must look like what they are: no `!=` drawn as one sign.
     font.setFeature(QFont.Tag("calt"), 0)

@@ -8,7 +8,8 @@ from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QGridLayout, QLabel, QSpinBox, QWidget
 
-from app.panels.parts import IconButton, column, label, set_property, set_text
+from app.panels.parts import column, set_property, set_text
+from app.widgets import Button, make_label
 
 
 class Field(QWidget):
@@ -20,7 +21,7 @@ class Field(QWidget):
         self.control = control
         self._error: QLabel | None = None
         self._layout = column(self, spacing=4)
-        self._name = label(name, "field")
+        self._name = make_label(name, "field")
         self._name.setBuddy(control)
         self._layout.addWidget(self._name)
         self._layout.addWidget(control)
@@ -30,7 +31,7 @@ class Field(QWidget):
     def set_error(self, sentence: str | None) -> None:
         """Show why the value cannot work; None: it can."""
         if sentence and self._error is None:
-            self._error = label("", "bad", wrap=True)
+            self._error = make_label("", "bad", wrap=True)
             self._error.setObjectName(f"error-{self.key}")
             self._layout.addWidget(self._error)
         if self._error is not None:
@@ -127,8 +128,7 @@ class Group(QWidget):
     def __init__(self, title: str) -> None:
         super().__init__()
         layout = column(self, (12, 8, 12, 12), 8)
-        self._header = IconButton(title, "chevron-down", kind="plain", role="secondary", size=12)
-        self._header.setProperty("header", "true")
+        self._header = Button(title, "plain", "chevron-down", "secondary")
         self._header.setStyleSheet("text-align: left; font-size: 13px; font-weight: 600; padding: 1px 0;")
         self._header.setAccessibleName(title)
         self._header.clicked.connect(self._fold)
@@ -149,4 +149,4 @@ class Group(QWidget):
     def _fold(self) -> None:
         shown = self.body.isHidden()
         self.body.setVisible(shown)
-        self._header.set_icon("chevron-down" if shown else "chevron-right", "secondary")
+        self._header.set_icon_name("chevron-down" if shown else "chevron-right", "secondary")

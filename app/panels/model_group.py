@@ -9,7 +9,8 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QLineEdit, QProgressBar
 
 from app.panels.fields import Choice, Field, Group
-from app.panels.parts import label, row, set_role, set_text, tip
+from app.panels.parts import row, set_text, tip
+from app.widgets import make_label, set_role
 from profiler import events as ev
 from profiler.units import GIB, THIN, format_bytes, format_number
 
@@ -47,17 +48,17 @@ class ModelGroup(Group):
         self.hub_field = Field(self.tr("Model id on the hub"), self.hub_id, "hub_id")
         self.allow_download = QCheckBox(self.tr("Download it if it is not here"))
         self.trust = QCheckBox(self.tr("Run the model's own code"))
-        self.trust_warning = label(
+        self.trust_warning = make_label(
             self.tr("Code that came with the model runs on this computer with your rights."), "warning", wrap=True
         )
-        self.info = label("", "secondary", wrap=True)
-        self.note = label("", "muted", wrap=True)
-        self.fit_text = label("", "field")
-        self.fit_verdict = label("", "ok")
+        self.info = make_label("", "secondary", wrap=True)
+        self.note = make_label("", "muted", wrap=True)
+        self.fit_text = make_label("", "field")
+        self.fit_verdict = make_label("", "ok")
         self.fit_bar = QProgressBar()
         self.fit_bar.setTextVisible(False)
         self.fit_bar.setAccessibleName(self.tr("Memory that the model needs"))
-        self.fit_message = label("", "bad", wrap=True)
+        self.fit_message = make_label("", "bad", wrap=True)
         self._lay_out()
         self._fill()
         self.picker.activated.connect(self._on_picked)

@@ -11,8 +11,9 @@ from app.panels.device_group import DeviceGroup
 from app.panels.fields import Field
 from app.panels.generation_group import GenerationGroup
 from app.panels.model_group import ModelGroup
-from app.panels.parts import IconButton, IconLabel, column, label, line, row, tip
+from app.panels.parts import column, row
 from app.panels.workload_group import WorkloadGroup
+from app.widgets import Button, Divider, IconButton, make_label
 from profiler import events as ev
 from profiler.config import RunConfig, make_config
 from profiler.errors import UsageError
@@ -43,15 +44,11 @@ class SetupPanel(QWidget):
             **self.generation.fields,
             **self.device.fields,
         }
-        self._lock_icon = IconLabel("lock", "muted", 12)
-        self._lock_text = label(self.tr("locked while running"), "muted")
-        self._fold_button = IconButton("", "sidebar", kind="plain", role="secondary")
-        self._fold_button.setFixedSize(28, 28)
-        self._fold_button.setStyleSheet("padding: 0;")
-        self._fold_button.setAccessibleName(self.tr("Hide or show the setup"))
-        tip(self._fold_button, self.tr("Hide or show the setup (Ctrl+B)"))
+        self._lock_text = Button(self.tr("locked while running"), "plain", "lock", "muted")
+        self._lock_text.setEnabled(False)
+        self._fold_button = IconButton("sidebar", self.tr("Hide or show the setup (Ctrl+B)"), size=28)
         self._fold_button.clicked.connect(lambda: self.set_folded(not self.is_folded))
-        self._title = label(self.tr("Setup"), "title")
+        self._title = make_label(self.tr("Setup"), "title")
         self._body = QWidget()
         self._folded = False
         self._lay_out(run_box)
@@ -64,14 +61,13 @@ class SetupPanel(QWidget):
         header = row(margins=(12, 5, 8, 5), spacing=6)
         header.addWidget(self._title)
         header.addStretch(1)
-        header.addWidget(self._lock_icon)
         header.addWidget(self._lock_text)
         header.addWidget(self._fold_button)
         groups = QWidget()
         stack = column(groups)
         for group in self._groups:
             stack.addWidget(group)
-            stack.addWidget(line())
+            stack.addWidget(Divider())
         stack.addStretch(1)
         scroll = QScrollArea()
         scroll.setWidget(groups)
@@ -80,7 +76,7 @@ class SetupPanel(QWidget):
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._content = groups
         body = column(self._body)
-        body.addWidget(line())
+        body.addWidget(Divider())
         body.addWidget(scroll, 1)
         box = row(margins=10)
         box.addWidget(run_box)
@@ -115,7 +111,6 @@ class SetupPanel(QWidget):
         self._show_lock(locked)
 
     def _show_lock(self, locked: bool) -> None:
-        self._lock_icon.setVisible(locked and not self._folded)
         self._lock_text.setVisible(locked and not self._folded)
 
     # -- values -------------------------------------------------------------------------------

@@ -7,7 +7,8 @@ from typing import Any
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QLineEdit, QPlainTextEdit, QWidget
 
 from app.panels.fields import Choice, Field, Group, number
-from app.panels.parts import IconButton, row
+from app.panels.parts import row
+from app.widgets import IconButton
 
 SYNTHETIC, TEXT, FILE = "synthetic", "text", "file"
 
@@ -54,8 +55,7 @@ class WorkloadGroup(Group):
         self._show_kind()
 
     def _lay_out(self) -> None:
-        browse = IconButton("", "folder", role="secondary")
-        browse.setAccessibleName(self.tr("Choose a file of prompts"))
+        browse = IconButton("folder", self.tr("Choose a file of prompts"), size=28)
         browse.clicked.connect(self._browse)
         files = row(self._file_row, spacing=6)
         files.addWidget(self.fields["prompts_file"], 1)

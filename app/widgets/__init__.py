@@ -7,6 +7,7 @@ taken for markup.
 
 from app.widgets.buttons import Button, IconButton, SegmentedControl
 from app.widgets.cards import Banner, Card, Divider
+from app.widgets.fields import DoubleSpinBox, SpinBox
 from app.widgets.kpi import KpiTile, Sparkline
 from app.widgets.labels import ElidedLabel, make_label, restyle, set_role
 from app.widgets.legend import Legend, LegendItem
@@ -18,6 +19,7 @@ __all__ = [
     "Button",
     "Card",
     "Divider",
+    "DoubleSpinBox",
     "ElidedLabel",
     "IconButton",
     "KpiTile",
@@ -26,6 +28,7 @@ __all__ = [
     "ProgressSegments",
     "SegmentedControl",
     "Sparkline",
+    "SpinBox",
     "StatusMark",
     "make_label",
     "paint_mark",

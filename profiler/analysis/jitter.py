@@ -108,6 +108,6 @@ def trimmed_weighted_mean(gaps_ms: FloatArray) -> tuple[float | None, int]:
     return float(np.average(gaps_ms[kept], weights=weights)), int(len(gaps_ms) - kept.sum())
 
 
-def pooled(arrays: Sequence[FloatArray]) -> FloatArray:
+def pooled(arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     """All values one after the other; an empty array of none."""
     return np.concatenate(arrays) if arrays else np.empty(0)

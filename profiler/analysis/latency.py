@@ -122,7 +122,8 @@ def _produced(request: Request, view: StepView, usage_tokens: int | None) -> int
     lengths = request.kv_len[request.kv_len >= 0]
     if request.prompt_tokens is None or len(lengths) == 0:
         return None
-    return int(lengths[-1]) - request.prompt_tokens
+    produced = int(lengths[-1]) - request.prompt_tokens
+    return produced if produced >= 0 else None
 
 
 def _counted(request: Request, view: StepView, status: str, n: int | None) -> RequestMetrics:

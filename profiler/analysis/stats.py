@@ -37,9 +37,7 @@ def distribution(values: npt.ArrayLike, *, per_request: bool = False) -> dict[st
     result["mean"] = float(array.mean())
     result["std"] = float(array.std(ddof=1)) if n > 1 else None
     result["min"] = float(array.min())
-    result |= {
-        f"p{p}": float(v) for p, v in zip(PERCENTILES, np.percentile(array, PERCENTILES), strict=True)
-    }
+    result |= {f"p{p}": float(v) for p, v in zip(PERCENTILES, np.percentile(array, PERCENTILES), strict=True)}
     result["max"] = float(array.max())
     if per_request:
         ordered = np.sort(array)

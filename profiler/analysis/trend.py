@@ -166,10 +166,10 @@ def block_slopes(
         noise[i] += drawn[i]
     bx = _binned(x, _BOOT_POINTS)
     by = _binned(np.ascontiguousarray(noise.T), _BOOT_POINTS)
-    i, j = np.triu_indices(len(bx), 1)
-    dx = bx[j] - bx[i]
+    first, second = np.triu_indices(len(bx), 1)
+    dx = bx[second] - bx[first]
     keep = dx > 0
-    pairs = (by[:, j[keep]] - by[:, i[keep]]) / dx[keep]
+    pairs = (by[:, second[keep]] - by[:, first[keep]]) / dx[keep]
     return np.asarray(slope + np.median(pairs, axis=1), np.float64)
 
 

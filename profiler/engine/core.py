@@ -70,6 +70,7 @@ class Engine:
         self._kill_at_ns: int | None = None
         self._told_problem: str | None = None
         self._sampled: deque[ev.Event] = deque()
+        self._early: deque[ev.Event] = deque(maxlen=500)
         self._background: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._machine: dict[str, Any] | None = None
         self._in_background(inspection.machine_facts, self._set_machine, self._log_background)
@@ -171,7 +172,6 @@ class Engine:
         self._wind_down()
 
     def _wind_down(self) -> None:
-        self.finishing = True
         if self._job is None:
             self.finished = True
             return
@@ -235,6 +235,8 @@ class Engine:
             self._worker_replied(reply)
 
     def _drain_samples(self) -> None:
+        if self._recorder is None:
+            return  # the first reading waits for the file
         batch = [self._sampled.popleft() for _ in range(len(self._sampled))]
         if batch:
             self._emit(batch)
@@ -245,6 +247,9 @@ class Engine:
             return
         if record and self._recorder is not None:
             self._recorder.write(events)
+        elif record:
+            # What a load says (warnings of libraries) belongs into the file that comes after it.
+            self._early.extend(event for event in events if isinstance(event, ev.Log))
         self._publish(events)
 
     def _set_state(self, state: str, detail: str | None = None) -> None:
@@ -411,8 +416,10 @@ class Engine:
         if self._handshake is not None:
             events += self._handshake.events(job.run)
         events.append(ev.Fact("telemetry", self._sampling.facts()))
+        self._recorder.write(list(self._early))
+        self._early.clear()
         self._emit(events)
-        # The load's own messages and the first sample came before there was a file.
+        self._drain_samples()
         self._recorder.commit()
         self._emit([ev.Recording(str(self._recorder.path), "recording", job.name)], record=False)
         self._stage(job, "run")

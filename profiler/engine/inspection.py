@@ -18,7 +18,7 @@ from profiler.config import RunConfig
 from profiler.errors import ModelError, SessionError
 from profiler.session.reader import SessionReader
 from profiler.shapes import fit_check, kv_bytes_per_token, weight_bytes
-from profiler.telemetry.cgroup import memory_limit_bytes
+from profiler.telemetry.cgroup import ControlGroup
 from profiler.telemetry.hardware import hardware_facts, software_facts
 from profiler.telemetry.nvml import open_nvml
 from profiler.worker.backends.synthetic import is_synthetic, parse
@@ -87,7 +87,7 @@ def _torch_version() -> str | None:
 def free_memory_bytes() -> int:
     """Memory that a process can still take here: what is available, within the cgroup's limit."""
     available = int(psutil.virtual_memory().available)
-    limit = memory_limit_bytes()
+    limit = ControlGroup().memory_limit_bytes()
     return available if limit is None else min(available, limit)
 
 

@@ -102,3 +102,12 @@ def copy_synced(source: Path, target: Path) -> None:
         shutil.copyfileobj(reading, writing, 1 << 20)
         writing.flush()
         os.fsync(writing.fileno())
+
+
+def remove_session(path: Path) -> None:
+    """Remove a file and its side files, as far as they are there and can be removed."""
+    for file in (path, *side_files(path)):
+        try:
+            file.unlink(missing_ok=True)
+        except OSError:
+            pass  # the error that led here is the one to tell

@@ -40,7 +40,7 @@ _TAKEN = {errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK}
 _TRIES = 20
 
 
-class LockTaken(Exception):
+class LockTakenError(Exception):
     """Another program (or another writer in this one) holds the lock."""
 
 
@@ -60,7 +60,7 @@ class SessionLock:
     def acquire(cls, session: Path) -> SessionLock:
         """Take the lock of a session file (which need not exist yet).
 
-        Raises LockTaken, or OSError where the lock file cannot be made.
+        Raises LockTakenError, or OSError where the lock file cannot be made.
         """
         path = lock_path(session)
         for _ in range(_TRIES):
@@ -73,7 +73,7 @@ class SessionLock:
                 os.close(fd)
                 if _probing_only(path):
                     continue
-                raise LockTaken(str(path)) from None
+                raise LockTakenError(str(path)) from None
             # The holder before us may have removed the file between our open and our lock.
             if _same_file(fd, path):
                 os.ftruncate(fd, 0)
@@ -81,7 +81,7 @@ class SessionLock:
                 os.write(fd, f"{os.getpid()}\n".encode())
                 return cls(path, fd)
             os.close(fd)
-        raise LockTaken(str(path))
+        raise LockTakenError(str(path))
 
     def release(self) -> None:
         """Give the lock back and remove its file. Calling it again does nothing."""

@@ -167,9 +167,7 @@ def copy_with_log(path: Path, folder: Path) -> Path:
     return copy
 
 
-def _checked(
-    place: Path, path: Path, version: int, thorough: bool, immutable: bool
-) -> sqlite3.Connection:
+def _checked(place: Path, path: Path, version: int, thorough: bool, immutable: bool) -> sqlite3.Connection:
     """A connection to `place`, after all checks; `path` is what messages name."""
     con = connect_ro(place, immutable)
     try:

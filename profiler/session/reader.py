@@ -18,14 +18,14 @@ import numpy as np
 
 from profiler import events as ev
 from profiler.errors import SessionError
-from profiler.session.codec import load_strict_json, steps_from_rows, unpack_pieces
+from profiler.session.codec import STEP_COLUMNS, join_ids, load_strict_json, steps_from_texts, unpack_pieces
 from profiler.session.lock import is_locked
 from profiler.session.opening import Database, open_database
-from profiler.timeline import IntervalColumns, Request, SampleColumns, Timeline
+from profiler.session.store import ENDED_UNEXPECTEDLY
+from profiler.timeline import FloatArray, IntervalColumns, Request, SampleColumns, Timeline
 
-ENDED_UNEXPECTEDLY = "ended unexpectedly"
-"""The reason of a run whose program died."""
 _LOGS = 2000
+_STEPS_AT_ONCE = 50_000
 _BAD = (ValueError, OverflowError, TypeError, KeyError, IndexError, sqlite3.DatabaseError)
 """What damaged contents can raise while they are decoded."""
 
@@ -187,9 +187,7 @@ class SessionReader:
             "SELECT no, name, model, status, reason, t_ns, end_ns, config, environment FROM run ORDER BY no"
         ):
             timeline.apply(
-                ev.RunStart(
-                    no, t_ns, name, model, load_strict_json(config), load_strict_json(environment)
-                )
+                ev.RunStart(no, t_ns, name, model, load_strict_json(config), load_strict_json(environment))
             )
             run = timeline.runs[no]
             # When a run that died ended is not known, so its end stays missing.
@@ -204,11 +202,11 @@ class SessionReader:
             "SELECT no, run, id, t_ns, prompt_tokens, max_new_tokens, streamed, warmup, batch_id, label, "
             "end_ns, status, stop_reason, error FROM request ORDER BY no"
         ):
-            no, run, id_, t_ns, prompt, most, streamed, warmup, batch, label, end_ns, status, stop, error = row
+            no, run, id_, t_ns, prompt, most, streamed, warmup, batch, label, end_ns, status, stop, error = (
+                row
+            )
             timeline.apply(
-                ev.RequestStart(
-                    no, run, id_, t_ns, prompt, most, bool(streamed), bool(warmup), batch, label
-                )
+                ev.RequestStart(no, run, id_, t_ns, prompt, most, bool(streamed), bool(warmup), batch, label)
             )
             if status is not None:
                 if status not in ev.END_STATUSES or end_ns is None:
@@ -218,17 +216,21 @@ class SessionReader:
 
     def _load_steps(self, request: Request) -> None:
         """Read the steps of a request; a loader as `Request.attach_loader` wants it."""
+        # The inner select has an order and a limit, so its rows reach the outer one in order.
+        rows = "SELECT * FROM step WHERE request_no=? AND i>=? ORDER BY i LIMIT ?"
+        index0 = start = 0
         with self._connection() as con:
-            cursor = con.execute(
-                f"SELECT offset_ns, ifnull(k, {ev.UNKNOWN}), ifnull(kv_len, {ev.UNKNOWN}), flags, ids "
-                "FROM step WHERE request_no=? ORDER BY i",
-                (request.no,),
-            )
-            index0 = 0
-            # In pieces: a million rows as Python tuples would be 200 MB.
-            while rows := cursor.fetchmany(50_000):
-                request.append_steps(steps_from_rows(request.no, index0, request.t0_ns, rows))
-                index0 += len(rows)
+            while True:
+                piece = (request.no, start, _STEPS_AT_ONCE)
+                row = con.execute(f"SELECT {STEP_COLUMNS} FROM ({rows})", piece).fetchone()
+                count, last, blobs = row[0], row[1], row[-1]
+                if count == 0:
+                    return
+                ids = None
+                if blobs:
+                    ids = join_ids(value for (value,) in con.execute(f"SELECT ids FROM ({rows})", piece))
+                request.append_steps(steps_from_texts(request.no, index0, request.t0_ns, row, ids))
+                index0, start = index0 + count, last + 1
 
 
 def _detail(text: str | None) -> dict[str, Any] | None:
@@ -248,26 +250,45 @@ def _read_text(con: sqlite3.Connection, timeline: Timeline) -> None:
 
 
 def _read_samples(con: sqlite3.Connection, timeline: Timeline) -> None:
-    """Readings in bulk: one array for each stretch of rows with the same metrics."""
-    sources: dict[int, tuple[str, list[str]]] = {}
+    """Readings in bulk. A source whose metrics changed has several layouts, used in turns."""
+    layouts: dict[int, tuple[str, list[str]]] = {}
     for no, name, metrics in con.execute("SELECT no, name, metrics FROM source ORDER BY no"):
-        sources[no] = (name, [str(metric) for metric in load_strict_json(metrics)])
-        timeline.samples.setdefault(name, SampleColumns(name))
-    for no, (name, metrics) in sources.items():
-        rows = con.execute(
-            "SELECT t_ns, ifnull(read_ns, -1), data FROM sample WHERE source=? ORDER BY no", (no,)
-        ).fetchall()
-        if not rows:
+        layouts[no] = (name, [str(metric) for metric in load_strict_json(metrics)])
+    rows: dict[int, list[tuple[int, int, int, str]]] = {no: [] for no in layouts}
+    for source, *row in con.execute(
+        "SELECT source, no, t_ns, ifnull(read_ns, -1), data FROM sample ORDER BY no"
+    ):
+        rows[source].append(tuple(row))
+    for name in dict.fromkeys(name for name, _ in layouts.values()):
+        parts = [
+            _sample_table(metrics, rows[no])
+            for no, (source, metrics) in layouts.items()
+            if source == name and rows[no]
+        ]
+        columns = timeline.samples[name] = SampleColumns(name)
+        if not parts:
             continue
-        t_ns, read_ns, data = zip(*rows, strict=True)
-        table = np.array(load_strict_json(f"[{','.join(data)}]"), np.float64)
-        if table.shape != (len(rows), len(metrics)):
-            raise ValueError("samples do not fit their metrics")
-        timeline.samples[name].extend(
-            np.array(t_ns, np.int64),
-            np.array(read_ns, np.int64),
-            {metric: table[:, i] for i, metric in enumerate(metrics)},
-        )
+        stamps = np.concatenate([part_stamps for part_stamps, _ in parts], axis=1)
+        order = np.argsort(stamps[0])
+        values = {
+            metric: np.concatenate(
+                [table.get(metric, np.full(part.shape[1], np.nan)) for part, table in parts]
+            )[order]
+            for metric in dict.fromkeys(metric for _, table in parts for metric in table)
+        }
+        columns.extend(stamps[1][order], stamps[2][order], values)
+
+
+def _sample_table(
+    metrics: list[str], rows: list[tuple[int, int, int, str]]
+) -> tuple[ev.Int64Array, dict[str, FloatArray]]:
+    """(row number, t_ns, read_ns) as int64[3, n], and a column a metric (NaN: missing)."""
+    numbers, t_ns, read_ns, data = zip(*rows, strict=True)
+    table = np.array(load_strict_json(f"[{','.join(data)}]"), np.float64)
+    if table.shape != (len(rows), len(metrics)):
+        raise ValueError("samples do not fit their metrics")
+    stamps = np.array((numbers, t_ns, read_ns), np.int64)
+    return stamps, {metric: table[:, i] for i, metric in enumerate(metrics)}
 
 
 def _read_intervals(con: sqlite3.Connection, timeline: Timeline) -> None:
@@ -280,9 +301,7 @@ def _read_intervals(con: sqlite3.Connection, timeline: Timeline) -> None:
         starts, ends, details = zip(*rows, strict=True)
         t_ns, first = np.unique(np.array(starts, np.int64), return_index=True)
         columns = timeline.intervals[kind] = IntervalColumns()
-        columns.extend(
-            t_ns, np.array(ends, np.int64)[first], [_detail(details[i]) for i in first.tolist()]
-        )
+        columns.extend(t_ns, np.array(ends, np.int64)[first], [_detail(details[i]) for i in first.tolist()])
 
 
 def _read_messages(con: sqlite3.Connection, timeline: Timeline) -> None:

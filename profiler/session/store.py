@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
@@ -23,21 +23,15 @@ from typing import Any, NoReturn
 from profiler import events as ev
 from profiler.errors import SessionError
 from profiler.session import schema
-from profiler.session.codec import (
-    from_text,
-    maybe_json,
-    maybe_text,
-    pack_pieces,
-    step_rows,
-    to_json,
-    to_text,
-)
-from profiler.session.files import check_target, exists_error, os_error
-from profiler.session.lock import LockTaken, SessionLock
+from profiler.session.codec import from_text, maybe_text, to_json, to_text
+from profiler.session.files import check_target, exists_error, os_error, remove_session
+from profiler.session.lock import LockTakenError, SessionLock
+from profiler.session.rows import RowWriter
 
+ENDED_UNEXPECTEDLY = "ended unexpectedly"
+"""The reason of a run whose program died."""
 BUSY_MS = 2000
 """How long a write waits for a reader that holds the file."""
-_STEP = "INSERT OR IGNORE INTO step VALUES (?,?,?,?,?,?,?)"
 
 
 class SessionWriter:
@@ -51,9 +45,7 @@ class SessionWriter:
         self._closed = False
         self._error: SessionError | None = None
         self._final_bytes = 0
-        self._t0_ns: dict[int, int] = {}
-        self._texts: dict[int, int] = {}
-        self._sources: dict[tuple[str, tuple[str, ...]], int] = {}
+        self._rows = RowWriter(con)
 
     @classmethod
     def create(
@@ -75,7 +67,7 @@ class SessionWriter:
         check_target(path, overwrite=False)
         try:
             lock = SessionLock.acquire(path)
-        except LockTaken:
+        except LockTakenError:
             raise exists_error(path) from None
         except OSError as error:
             raise os_error(error, path) from error
@@ -86,13 +78,15 @@ class SessionWriter:
             con = _open_log(path, shared_memory)
             writer = cls(path, con, lock)
             writer._start(facts, name)
-        except (OSError, sqlite3.Error) as error:
+        except BaseException as error:
             if created:
-                _remove(path)
+                remove_session(path)
             lock.release()
             if isinstance(error, FileExistsError):
                 raise exists_error(path) from None
-            raise _sentence(error, path, kept=False) from error
+            if isinstance(error, (OSError, sqlite3.Error)):
+                raise _sentence(error, path, kept=False) from error
+            raise
         return writer
 
     def _start(self, facts: Mapping[str, ev.JSON], name: str) -> None:
@@ -106,7 +100,7 @@ class SessionWriter:
             self._set_meta("created_t_ns", time.perf_counter_ns())
             self._set_meta("closed", False)
             for key, value in facts.items():
-                self._fact(ev.Fact(key, value))
+                self._rows.write(ev.Fact(key, value))
             con.execute("COMMIT")
             con.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except BaseException:
@@ -133,9 +127,7 @@ class SessionWriter:
             if not con.in_transaction:
                 con.execute("BEGIN")
             for event in events:
-                handler = _HANDLERS.get(type(event))
-                if handler is not None:
-                    handler(self, event)
+                self._rows.write(event)
         except sqlite3.Error as error:
             self._fail(error)
 
@@ -245,157 +237,6 @@ class SessionWriter:
     def _set_meta(self, key: str, value: ev.JSON) -> None:
         self._con.execute("INSERT OR REPLACE INTO meta VALUES (?, CAST(? AS TEXT))", (key, to_json(value)))
 
-    # -- one method an event ------------------------------------------------------------------
-
-    def _run(self, event: ev.RunStart) -> None:
-        self._con.execute(
-            "INSERT OR IGNORE INTO run (no, name, model, status, t_ns, config, environment) "
-            "VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT), 'running', ?, CAST(? AS TEXT), CAST(? AS TEXT))",
-            (
-                event.run,
-                to_text(event.name),
-                to_text(event.model),
-                event.t_ns,
-                to_json(event.config),
-                to_json(event.environment),
-            ),
-        )
-
-    def _run_end(self, event: ev.RunEnd) -> None:
-        self._con.execute(
-            "UPDATE run SET status=?, reason=CAST(? AS TEXT), end_ns=? WHERE no=?",
-            (event.status, maybe_text(event.reason), event.t_ns, event.run),
-        )
-
-    def _request(self, event: ev.RequestStart) -> None:
-        if event.no in self._t0_ns:
-            return
-        self._t0_ns[event.no] = event.t_ns
-        self._con.execute(
-            "INSERT OR IGNORE INTO request (no, run, id, t_ns, prompt_tokens, max_new_tokens, streamed, "
-            "warmup, batch_id, label) "
-            "VALUES (?, ?, CAST(? AS TEXT), ?, ?, ?, ?, ?, CAST(? AS TEXT), CAST(? AS TEXT))",
-            (
-                event.no,
-                event.run,
-                to_text(event.id),
-                event.t_ns,
-                event.prompt_tokens,
-                event.max_new_tokens,
-                int(event.streamed),
-                int(event.warmup),
-                maybe_text(event.batch_id),
-                maybe_text(event.label),
-            ),
-        )
-
-    def _request_end(self, event: ev.RequestEnd) -> None:
-        self._con.execute(
-            "UPDATE request SET end_ns=?, status=?, stop_reason=CAST(? AS TEXT), error=CAST(? AS TEXT) "
-            "WHERE no=?",
-            (event.t_ns, event.status, maybe_text(event.stop_reason), maybe_text(event.error), event.no),
-        )
-
-    def _steps(self, event: ev.Steps) -> None:
-        t0_ns = self._t0_ns.get(event.no)
-        if t0_ns is None:
-            # Without its request a stamp has no origin. Cannot happen on the pipe; never silent.
-            text = f"{len(event)} steps of request {event.no}, which never started, were not stored"
-            t_ns = int(event.t_ns[0]) if len(event) else 0
-            self._log(ev.Log("error", t_ns, "session", text))
-            return
-        self._con.executemany(_STEP, step_rows(event, t0_ns))
-
-    def _span(self, event: ev.Span) -> None:
-        self._con.execute(
-            "INSERT INTO span (run, request_no, name, t_ns, end_ns, detail) "
-            "VALUES (?, ?, CAST(? AS TEXT), ?, ?, CAST(? AS TEXT))",
-            (event.run, event.no, to_text(event.name), event.t_ns, event.end_ns, maybe_json(event.detail)),
-        )
-
-    def _text(self, event: ev.Text) -> None:
-        i = self._texts.get(event.no, 0)
-        self._texts[event.no] = i + 1
-        text, lengths = pack_pieces(event.pieces)
-        self._con.execute(
-            "INSERT INTO text VALUES (?, ?, CAST(? AS TEXT), ?)", (event.no, i, to_text(text), lengths)
-        )
-
-    def _sample(self, event: ev.Sample) -> None:
-        layout = (event.source, tuple(event.values))
-        source = self._sources.get(layout)
-        if source is None:
-            source = self._sources[layout] = len(self._sources) + 1
-            self._con.execute(
-                "INSERT INTO source VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT))",
-                (source, to_text(event.source), to_json(list(event.values))),
-            )
-        self._con.execute(
-            "INSERT INTO sample (source, t_ns, read_ns, data) VALUES (?, ?, ?, CAST(? AS TEXT))",
-            (source, event.t_ns, event.read_ns, to_json(list(event.values.values()))),
-        )
-
-    def _interval(self, event: ev.Interval) -> None:
-        self._con.execute(
-            "INSERT INTO interval (kind, t_ns, end_ns, detail) VALUES (CAST(? AS TEXT), ?, ?, CAST(? AS TEXT))",
-            (to_text(event.kind), event.t_ns, event.end_ns, maybe_json(event.detail)),
-        )
-
-    def _fact(self, event: ev.Fact) -> None:
-        self._con.execute(
-            "INSERT INTO fact (run, key, value) VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT))",
-            (event.run, to_text(event.key), to_json(event.value)),
-        )
-
-    def _note(self, event: ev.Note) -> None:
-        self._con.execute(
-            "INSERT INTO note (run, text) VALUES (?, CAST(? AS TEXT))", (event.run, to_text(event.text))
-        )
-
-    def _log(self, event: ev.Log) -> None:
-        self._con.execute(
-            "INSERT INTO log (level, t_ns, source, message, detail) "
-            "VALUES (?, ?, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT))",
-            (
-                event.level,
-                event.t_ns,
-                to_text(event.source),
-                to_text(event.message),
-                maybe_text(event.detail),
-            ),
-        )
-
-    def _failure(self, event: ev.Failure) -> None:
-        self._con.execute(
-            "INSERT INTO failure (place, t_ns, message, detail, field, exit_code) "
-            "VALUES (CAST(? AS TEXT), ?, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), ?)",
-            (
-                to_text(event.where),
-                event.t_ns,
-                to_text(event.message),
-                maybe_text(event.detail),
-                maybe_text(event.field),
-                event.exit_code,
-            ),
-        )
-
-
-_HANDLERS: dict[type, Callable[[SessionWriter, Any], None]] = {
-    ev.RunStart: SessionWriter._run,
-    ev.RunEnd: SessionWriter._run_end,
-    ev.RequestStart: SessionWriter._request,
-    ev.RequestEnd: SessionWriter._request_end,
-    ev.Steps: SessionWriter._steps,
-    ev.Span: SessionWriter._span,
-    ev.Text: SessionWriter._text,
-    ev.Sample: SessionWriter._sample,
-    ev.Interval: SessionWriter._interval,
-    ev.Fact: SessionWriter._fact,
-    ev.Note: SessionWriter._note,
-    ev.Log: SessionWriter._log,
-    ev.Failure: SessionWriter._failure,
-}
-
 
 def connect_rw(path: Path) -> sqlite3.Connection:
     """A writing connection with our settings, in autocommit mode. The file must exist."""
@@ -435,6 +276,15 @@ def _open_log(path: Path, shared_memory: bool) -> sqlite3.Connection:
     raise AssertionError("unreachable")
 
 
+def mark_finished(con: sqlite3.Connection) -> None:
+    """Mark running runs as interrupted and the file as closed, in one transaction."""
+    con.execute("BEGIN IMMEDIATE")
+    con.execute("UPDATE run SET status='interrupted', reason=? WHERE status='running'", (ENDED_UNEXPECTEDLY,))
+    for key in ("closed", "ended_unexpectedly"):
+        con.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, to_json(True)))
+    con.execute("COMMIT")
+
+
 def to_one_file(con: sqlite3.Connection) -> int:
     """Move the log into the file and leave WAL mode; returns the file's size in bytes.
 
@@ -461,11 +311,3 @@ def _sentence(error: OSError | sqlite3.Error, path: Path, kept: bool) -> Session
     else:
         text = f"{path} cannot be written ({error}); choose another place.{rest}"
     return SessionError(text, repr(error))
-
-
-def _remove(path: Path) -> None:
-    for file in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal"))):
-        try:
-            file.unlink(missing_ok=True)
-        except OSError:
-            pass  # what cannot be removed is empty

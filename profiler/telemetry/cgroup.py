@@ -62,6 +62,11 @@ class ControlGroup:
         return None
 
 
+def memory_limit_bytes() -> int | None:
+    """The tightest memory limit of our own control group, bytes; None: no limit."""
+    return ControlGroup().memory_limit_bytes()
+
+
 def _folders(cgroup: str, root: Path) -> tuple[list[Path], list[Path]]:
     """The folders of the cpu and the memory controller, innermost first, up to the root."""
     cpu: list[Path] = []

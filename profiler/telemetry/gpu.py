@@ -10,18 +10,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
+from profiler.telemetry.gpu_device import (
+    LOST,
+    NOT_FOUND,
+    NOT_SUPPORTED,
+    PERMANENT,
+    DriverError,
+    GpuDevice,
+    GpuIdentity,
+)
 from profiler.telemetry.ring import BusyRing, BusySample
 from profiler.telemetry.sampler import Pace, ReaderGone, ReadingFailed, Values
-
-NOT_SUPPORTED = 3
-NOT_FOUND = 6
-"""From the ring buffer: nothing new since the last time; common on an idle GPU."""
-LOST = frozenset({15, 16})
-"""GPU is lost; GPU requires reset."""
-PERMANENT = frozenset({NOT_SUPPORTED, 4, 13, 25, 29})
-"""Not supported, no permission, function not found, version mismatch, invalid state."""
 
 GPM_MIN_NS = 100_000_000
 """Two GPM samples closer than this give noise (driver headers)."""
@@ -31,69 +32,6 @@ GPM_METRICS: dict[str, int] = {"dram_bw_pct": 10, "sm_busy_pct": 2, "sm_occupanc
 
 MAX_POWER_W = 2000.0
 """Above this no power reading is believed where the card does not tell its limit."""
-
-
-class DriverError(Exception):
-    """A driver call failed. `code` is NVML's number, None where the failure is not NVML's."""
-
-    def __init__(self, code: int | None, text: str) -> None:
-        super().__init__(text)
-        self.code = code
-        self.text = text
-
-
-@dataclass(frozen=True, slots=True)
-class GpuIdentity:
-    """Who a GPU is. Strings are plain text; None where the driver does not tell."""
-
-    index: int | None
-    uuid: str | None
-    name: str | None
-    pci_bus_id: str | None
-    driver: str | None
-
-
-class GpuDevice(Protocol):
-    """The driver's calls for one GPU, as plain numbers in base units. Each may raise DriverError."""
-
-    def samples(self, kind: str, since_us: int) -> list[tuple[int, float]]:
-        """The ring buffer of `kind` ("gpu", "memory"): (stamp us, percent), newer than `since_us`."""
-        ...
-
-    def busy_pct(self) -> tuple[float, float]:
-        """The snapshot call: GPU and memory busy share."""
-        ...
-
-    def instant_power_w(self) -> float: ...
-    def average_power_w(self) -> float: ...
-    def energy_j(self) -> float: ...
-    def clock_mhz(self, kind: str) -> int:
-        """`kind`: "sm", "memory"."""
-        ...
-
-    def max_clock_mhz(self, kind: str) -> int: ...
-    def temperature_c(self) -> int: ...
-    def memory_bytes(self) -> tuple[int, int]:
-        """Used, total."""
-        ...
-
-    def event_reasons(self) -> int: ...
-    def power_limit_w(self) -> float:
-        """The limit in force."""
-        ...
-
-    def default_power_limit_w(self) -> float: ...
-    def memory_bus_bits(self) -> int: ...
-    def gpm_supported(self) -> bool: ...
-    def gpm_sample(self) -> Any:
-        """A new GPM sample, to be given to `gpm_metrics` and `gpm_free`."""
-        ...
-
-    def gpm_metrics(self, older: Any, newer: Any, ids: list[int]) -> dict[int, float | None]:
-        """Metric id to value between two samples; None where the driver gives none."""
-        ...
-
-    def gpm_free(self, sample: Any) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,12 +292,13 @@ class GpuReader:
     def _read_memory(self, values: Values) -> None:
         name = "memory_used_bytes"
         values[name] = None
+        values["memory_total_bytes"] = self._limits["memory_total_bytes"]
         if name in self._off:
             return
         if self._memory_source == "driver":
             pair = self._call(name, self._device.memory_bytes)
             if pair is not None:
-                values[name] = pair[0]
+                values[name], values["memory_total_bytes"] = pair
                 return
             if self._last_code != NOT_SUPPORTED or self._system_memory is None:
                 return
@@ -368,7 +307,8 @@ class GpuReader:
             self._off.discard(name)
             self._reasons.pop(name, None)
         if self._system_memory is not None:
-            values[name], self._limits["memory_total_bytes"] = self._system_memory()
+            values[name], total_bytes = self._system_memory()
+            values["memory_total_bytes"] = self._limits["memory_total_bytes"] = total_bytes
 
     # -- hardware counters --------------------------------------------------------------
 

@@ -90,8 +90,9 @@ def hardware_facts() -> dict[str, Any]:
     cache = last_level_cache(affinity)
     memory = _quiet(psutil.virtual_memory)
     swap = _quiet(psutil.swap_memory)
-    quota = group.cpu_quota()
+    quota, usable = group.cpu_quota(), usable_cpus()
     return {
+        "usable_cpus": usable,
         "cpu": {
             "model": cpu_model(),
             "machine": plain_text(platform.machine()),
@@ -99,7 +100,7 @@ def hardware_facts() -> dict[str, Any]:
             "logical_cores": _quiet(lambda: psutil.cpu_count(logical=True)),
             "affinity": affinity,
             "cgroup_quota_cpus": quota,
-            "usable_cpus": usable_cpus(),
+            "usable_cpus": usable,
             "max_freq_mhz": _max_frequency_mhz(),
             "governor": _governor(),
             "boost": _boost(),
@@ -147,13 +148,15 @@ def doctor() -> dict[str, Any]:
     return checks.doctor()
 
 
-def usable_cpus() -> float:
+def usable_cpus() -> int | float:
     """Processors' worth of time this process may use: affinity and cgroup quota decide, not
-    `os.cpu_count()`. At least a fraction above 0."""
+    `os.cpu_count()`. A whole number unless a quota makes it a fraction; above 0."""
     affinity = _affinity()
-    allowed = float(len(affinity)) if affinity else float(os.cpu_count() or 1)
+    allowed = len(affinity) if affinity else os.cpu_count() or 1
     quota = ControlGroup().cpu_quota()
-    return allowed if quota is None else min(allowed, quota)
+    if quota is None or quota >= allowed:
+        return allowed
+    return int(quota) if quota == int(quota) else round(quota, 2)
 
 
 def cpu_model() -> str | None:

@@ -123,14 +123,22 @@ class HostReader:
 
     def _read_cpu(self, values: Values, slow: bool) -> None:
         now = self._times()
-        values["cpu_busy_pct"] = busy_pct(_summed(self._all_before), _summed(now))
-        self._all_before = now
-        if slow:
-            if len(now) == len(self._per_core_before):  # else a processor came or went
-                pairs = list(zip(self._per_core_before, now, strict=True))[:MAX_CORES]
-                for core, (before, after) in enumerate(pairs):
-                    values[f"cpu{core}_pct"] = busy_pct(before, after)
-            self._per_core_before = now
+        if not now:
+            values["cpu_busy_pct"] = None
+            return
+        busy = busy_pct(_summed(self._all_before), _summed(now))
+        if busy is not None:  # else no tick has passed: the next reading covers this time too
+            values["cpu_busy_pct"] = busy
+            self._all_before = now
+        if not slow:
+            return
+        if len(now) == len(self._per_core_before):  # else a processor came or went
+            pairs = list(zip(self._per_core_before, now, strict=True))[:MAX_CORES]
+            shares = [busy_pct(before, after) for before, after in pairs]
+            values.update({f"cpu{core}_pct": share for core, share in enumerate(shares) if share is not None})
+            if None in shares:
+                return
+        self._per_core_before = now
 
     def _read_energy(self, values: Values) -> None:
         values["package_energy_j"] = self._energy.read_j()
@@ -171,7 +179,7 @@ class HostReader:
 def busy_pct(before: tuple[float, float] | None, after: tuple[float, float] | None) -> float | None:
     """Share of busy time between two readings of (busy, total) seconds, 0..100.
 
-    None when no time passed (the system counts in ticks of 10 ms).
+    None when no time passed (the system counts in ticks of 10 ms) or a side is not known.
     """
     if before is None or after is None or after[1] <= before[1]:
         return None

@@ -297,7 +297,7 @@ def _advertised_gb_s(device: str) -> float | None:
     bus_bits = getattr(properties, "memory_bus_width", None)
     if not clock_khz or not bus_bits:
         return None
-    return round(2 * clock_khz * 1e3 * bus_bits / 8 / GB, 1)
+    return round(2 * float(clock_khz) * 1e3 * float(bus_bits) / 8 / GB, 1)
 
 
 def _cuda_properties(device: str) -> Any:

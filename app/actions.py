@@ -1,0 +1,43 @@
+"""What the user can do, each as one QAction with its shortcut: menus, buttons and keys agree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QWidget
+
+
+@dataclass(frozen=True)
+class Actions:
+    """The window's actions; whoever assembles the window connects them."""
+
+    start: QAction
+    stop: QAction
+    open: QAction
+    save_as: QAction
+    toggle_setup: QAction
+    help: QAction
+    quit: QAction
+
+
+def make_actions(window: QWidget) -> Actions:
+    """The actions, owned by `window` and live wherever the focus is."""
+    tr = QCoreApplication.translate
+
+    def action(text: str, keys: str) -> QAction:
+        result = QAction(text, window)
+        result.setShortcut(QKeySequence(keys))
+        window.addAction(result)
+        return result
+
+    return Actions(
+        start=action(tr("Actions", "Start"), "F5"),
+        stop=action(tr("Actions", "Stop"), "Esc"),
+        open=action(tr("Actions", "Open…"), "Ctrl+O"),
+        save_as=action(tr("Actions", "Save as…"), "Ctrl+S"),
+        toggle_setup=action(tr("Actions", "Hide or show the setup"), "Ctrl+B"),
+        help=action(tr("Actions", "Help"), "F1"),
+        quit=action(tr("Actions", "Quit"), "Ctrl+Q"),
+    )

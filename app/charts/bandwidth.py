@@ -1,0 +1,346 @@
+"""Memory bandwidth: what the model must read each step, beside what the GPU reports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyqtgraph as pg
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
+from PySide6.QtGui import QPainter, QPen
+from PySide6.QtWidgets import QWidget
+
+from app.charts.base import AXIS_LEFT_PX, AXIS_RIGHT_PX, ChartCard
+from app.charts.canvas import PlotCanvas
+from app.charts.columns import BlockStats, keep_peaks
+from app.charts.frame import (
+    Frame,
+    Run,
+    box_size,
+    draw_bottom_axis,
+    draw_box,
+    draw_dashed_v,
+    draw_grid,
+    draw_runs,
+    draw_side_axis,
+    draw_words,
+    hatch_brush,
+    place_beside,
+    runs_width,
+)
+from app.charts.ghosts import bandwidth_ghost
+from app.charts.ticks import end_ticks, format_tick, round_step, round_ticks, stepped_ceiling
+from app.theme import Palette
+from app.widgets import LegendItem
+from profiler.units import format_number
+
+Floats = npt.NDArray[np.float64]
+
+MARGINS = (AXIS_LEFT_PX, 8, AXIS_RIGHT_PX, 38)
+COLUMNS = 480
+"""Most pixel columns a curve is worth: two points each."""
+
+
+@dataclass(frozen=True)
+class BandwidthSeries:
+    """Model-based utilisation of one request: per cent of the reference at each token."""
+
+    label: str
+    tokens: Floats
+    mbu_pct: Floats
+    warmup: bool = False
+
+
+@dataclass(frozen=True)
+class BusyWindow:
+    """One reading of a window, placed on the tokens it covers; `inside`: wholly within decode."""
+
+    token_from: float
+    token_to: float
+    pct: float
+    inside: bool = True
+
+
+class BandwidthChart(ChartCard):
+    """Answers: how hard does the memory work?"""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        self._raw = pg.PlotCurveItem(antialias=False)
+        self._earlier = pg.PlotCurveItem(antialias=False)
+        self._current = pg.PlotCurveItem(antialias=True)
+        self._gpm_curve = pg.PlotCurveItem(antialias=False)
+        canvas = PlotCanvas(MARGINS, self._paint_below, self._paint_above)
+        for item in (self._raw, self._earlier, self._gpm_curve, self._current):
+            canvas.addItem(item, ignoreBounds=True)
+        super().__init__(
+            "Memory bandwidth",
+            "How hard does the memory work?",
+            "Bytes the model must read, next to what the GPU reports.",
+            bandwidth_ghost,
+            canvas,
+            parent,
+        )
+        canvas.pointed.connect(lambda x: self.hovered.emit(None if x is None else round(x)))
+        self._plot: PlotCanvas = canvas
+        self._smooth: dict[str, BlockStats] = {}
+        self._series: list[BandwidthSeries] = []
+        self._current_index = -1
+        self._running: int | None = None
+        self._reference: float | None = None
+        self._source = ""
+        self._peak: float | None = None
+        self._busy: list[BusyWindow] = []
+        self._reason: str | None = None
+        self._x_max = 1
+        self._top: float | None = None
+        self.apply_palette(self.palette_now)
+
+    def refresh(
+        self,
+        series: Sequence[BandwidthSeries],
+        x_max: int,
+        reference_gb_s: float | None = None,
+        reference_source: str = "",
+        busy: Sequence[BusyWindow] | None = None,
+        busy_reason: str | None = None,
+        *,
+        running_index: int | None = None,
+        gpm: tuple[Floats, Floats] | None = None,
+        gpm_reason: str | None = None,
+        measured_peak_gb_s: float | None = None,
+        reason: str | None = None,
+    ) -> None:
+        """Show utilisation over output tokens, zero-based.
+
+        reference_gb_s is what 100 % means (GB/s), reference_source where it comes from
+        ("measured here", "data sheet"). busy None: not available, busy_reason says why (the
+        legend keeps "n/a"). gpm: (tokens, per cent). measured_peak_gb_s: a line beside a data
+        sheet. reason: why there is no model-based line at all (one sentence).
+        """
+        self._series = [entry for entry in series if len(entry.tokens)]
+        known = [entry.label for entry in self._series]
+        live = series[running_index].label if running_index is not None else None
+        self._running = known.index(live) if live in known else None
+        self._current_index = self._running if self._running is not None else len(self._series) - 1
+        self._reference, self._source = reference_gb_s, reference_source
+        self._peak = measured_peak_gb_s
+        self._busy = list(busy or ())
+        self._reason = reason
+        self._x_max = max(int(x_max), 1)
+        for entry in self._series:
+            while self._x_max < entry.tokens[-1]:
+                self._x_max *= 2
+        self._fill(gpm)
+        self._legend_items(busy is None, busy_reason, gpm, gpm_reason)
+        self.shown()
+
+    def clear(self) -> None:
+        """No data; the axes stay."""
+        self._smooth.clear()
+        self._top = None
+        self.refresh([], self._x_max, self._reference, self._source)
+
+    def summary(self) -> str:
+        """One sentence: utilisation of the current request and what 100 % is."""
+        if self._reason:
+            return f"Memory bandwidth: {self._reason}"
+        if not self._series:
+            return "Memory bandwidth: no tokens yet."
+        entry = self._series[self._current_index]
+        words = f"Memory bandwidth: median {format_number(float(np.median(entry.mbu_pct)))} % of "
+        if self._reference is None:
+            return words + "the reference."
+        return words + f"{format_number(self._reference)} GB/s ({self._source or 'reference'})."
+
+    # -- what is computed once a refresh ------------------------------------------------------
+
+    def _fill(self, gpm: tuple[Floats, Floats] | None) -> None:
+        lines = []
+        tops = [window.pct for window in self._busy]
+        for entry in self._series:
+            stats = self._smooth.setdefault(entry.label, BlockStats())
+            stats.update([entry.label], [entry.mbu_pct], self._x_max)
+            # Blocks count from the first entry; the tokens are the caller's.
+            x = stats.tokens + (entry.tokens[0] - 2)
+            lines.append((x, stats.p50))
+            good = stats.p95[np.isfinite(stats.p95)]
+            if len(good):
+                tops.append(float(np.quantile(good, 0.98)))
+        self._raw.setData([], [])
+        self._current.setData([], [])
+        if self._series:
+            entry = self._series[self._current_index]
+            x, y = keep_peaks(entry.tokens, entry.mbu_pct, COLUMNS)
+            self._raw.setData(x, y)
+            self._current.setData(*lines[self._current_index], connect="finite")
+        others = [line for number, line in enumerate(lines) if number != self._current_index]
+        if others:
+            # NaN parts the lines of separate requests.
+            hole = np.array([np.nan])
+            x = np.concatenate([part for line in others for part in (line[0], hole)])
+            y = np.concatenate([part for line in others for part in (line[1], hole)])
+            self._earlier.setData(x, y, connect="finite")
+        else:
+            self._earlier.setData([], [])
+        if gpm is not None and len(gpm[0]):
+            self._gpm_curve.setData(*keep_peaks(gpm[0], gpm[1], COLUMNS), connect="finite")
+            tops.append(float(np.nanmax(gpm[1])))
+        else:
+            self._gpm_curve.setData([], [])
+        if self._peak and self._reference:
+            tops.append(100 * self._peak / self._reference)
+        if tops:
+            self._top = stepped_ceiling(1.12 * max(tops), self._top, fill=0.45)
+        self._plot.set_ranges((0, self._x_max), (0, self._top or 100.0))
+
+    def _legend_items(
+        self,
+        no_busy: bool,
+        busy_reason: str | None,
+        gpm: tuple[Floats, Floats] | None,
+        gpm_reason: str | None,
+    ) -> None:
+        tip = "Weights and KV cache a step must read, divided by its time and by the reference."
+        items = [LegendItem("model-based", "data3", short="model", tip=tip)]
+        if self._reason:
+            items = [LegendItem("model-based n/a", "data3", short="n/a", tip=self._reason, muted=True)]
+        if no_busy:
+            tip = busy_reason or "The GPU does not report it."
+            label = "DRAM busy time n/a"
+            items.append(LegendItem(label, "data2", "step", short="busy n/a", tip=tip, muted=True))
+        else:
+            tip = "Share of time in which memory was touched, not bandwidth."
+            items.append(LegendItem("DRAM busy time", "data2", "step", short="busy", tip=tip))
+            if any(not window.inside for window in self._busy):
+                tip = "The window also covers prefill or the end; it is left out of statistics."
+                items.append(LegendItem("not all decode", "muted", "hatch", short="part", tip=tip))
+        if gpm is not None:
+            items.append(LegendItem("GPM DRAM", "data4", "dashed", short="GPM"))
+        elif gpm_reason:
+            items.append(LegendItem("GPM n/a", "data4", "dashed", tip=gpm_reason, muted=True))
+        self.set_legend(items)
+
+    # -- painting ----------------------------------------------------------------------------
+
+    def apply_palette(self, palette: Palette) -> None:
+        self._raw.setPen(pg.mkPen(palette.color("data3", 70), width=1))
+        self._earlier.setPen(pg.mkPen(palette.color("data3", 110), width=1))
+        self._current.setPen(pg.mkPen(palette.data3, width=1.5))
+        self._gpm_curve.setPen(pg.mkPen(palette.data4, width=1, dash=[5, 3]))
+
+    def _paint_below(self, painter: QPainter) -> None:
+        frame, palette = self._plot.frame(), self.palette_now
+        count = max(min(int(frame.plot.height() // 34), 5), 2)
+        top = frame.y_high
+        step = round_step(top, count)
+        ticks = [tick for tick in round_ticks(0, top, count) if top - tick > 0.4 * step]
+        ticks.append(top)
+        draw_grid(painter, frame, ticks[1:], palette)
+        words = [(tick, format_tick(tick, step)) for tick in ticks]
+        draw_side_axis(painter, frame, words, palette, self.tr("Bandwidth use (%)"), width=AXIS_LEFT_PX)
+        if self._reference:
+            right = [(tick, format_number(tick * self._reference / 100, 3)) for tick in ticks]
+            draw_side_axis(painter, frame, right, palette, "GB/s", right=True, width=AXIS_RIGHT_PX)
+        x_count = max(min(int(frame.plot.width() // 42), 8), 2)
+        x_ticks = [(tick, format_tick(tick, 1)) for tick in end_ticks(self._x_max, x_count, binary=True)]
+        draw_bottom_axis(painter, frame, x_ticks, palette, self.tr("Output token"))
+
+    def _paint_above(self, painter: QPainter) -> None:
+        frame, palette = self._plot.frame(), self.palette_now
+        plot = frame.plot
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        self._paint_busy(painter, frame)
+        if self._peak and self._reference:
+            y = round(frame.y_px(100 * self._peak / self._reference)) + 0.5
+            pen = QPen(palette.color("data3"), 1.6)
+            pen.setDashPattern([4, 1.7, 1, 1.7])
+            painter.setPen(pen)
+            painter.drawLine(QLineF(plot.left(), y, plot.right(), y))
+            words = [Run(self.tr("measured peak {} GB/s").format(format_number(self._peak)), "data3", 500)]
+            self._words(painter, plot.right() - 4, y + 14, words)
+        if self._reason or not self._series:
+            words = self._reason or self.tr("no tokens yet")
+            painter.setFont(self.font())
+            draw_words(
+                painter,
+                plot,
+                painter.fontMetrics().elidedText(words, Qt.TextElideMode.ElideRight, int(plot.width()) - 12),
+                palette.color("muted"),
+                Qt.AlignmentFlag.AlignHCenter,
+            )
+        if self._reference:
+            source = f", {self._source}" if self._source else ""
+            text = f"100 % = {format_number(self._reference)} GB/s{source}"
+            self._words(painter, plot.right() - 4, plot.bottom() - 8, [Run(text, "secondary")])
+        if self._running is not None:
+            x = round(frame.x_px(float(self._series[self._running].tokens[-1]))) + 0.5
+            painter.setPen(QPen(palette.color("accent"), 1))
+            painter.drawLine(QLineF(x, plot.top(), x, plot.bottom()))
+        self._paint_crosshair(painter, frame)
+
+    def _paint_busy(self, painter: QPainter, frame: Frame) -> None:
+        palette, plot = self.palette_now, frame.plot
+        ratio = painter.device().devicePixelRatioF()
+        line, squares = [], []
+        before: BusyWindow | None = None
+        for window in self._busy:
+            left = max(frame.x_px(window.token_from), plot.left())
+            right = min(frame.x_px(window.token_to), plot.right())
+            y = round(frame.y_px(min(window.pct, frame.y_high))) + 0.5
+            if not window.inside:
+                area = QRectF(left, plot.top(), max(right - left, 1), plot.height())
+                painter.fillRect(area, palette.color("muted", 24))
+                painter.fillRect(area, hatch_brush(palette.color("muted", 90), ratio))
+                painter.setPen(QPen(palette.color("muted"), 2))
+                painter.drawLine(QLineF(left, y, right, y))
+                before = None
+                continue
+            if before is not None:
+                last = round(frame.y_px(min(before.pct, frame.y_high))) + 0.5
+                line.append(QLineF(left, last, left, y))
+            line.append(QLineF(left, y, right, y))
+            squares.append(QRectF(left - 2, y - 2, 4, 4))
+            before = window
+        painter.setPen(QPen(palette.color("data2"), 1.2))
+        painter.drawLines(line)
+        # Squares only while they stand apart.
+        if len(squares) * 7 < plot.width():
+            for square in squares:
+                painter.fillRect(square, palette.color("data2"))
+
+    def _paint_crosshair(self, painter: QPainter, frame: Frame) -> None:
+        at = self.crosshair
+        if at is None or not frame.x_low <= at <= frame.x_high:
+            return
+        palette, plot = self.palette_now, frame.plot
+        lines = [[Run(self.tr("Token {}").format(f"{round(at):,}"), "text", 600)]]
+        window = next((entry for entry in self._busy if entry.token_from <= at < entry.token_to), None)
+        if window is not None:
+            left, right = frame.x_px(window.token_from), frame.x_px(window.token_to)
+            shade = QRectF(left, plot.top(), right - left, plot.height())
+            painter.fillRect(shade, palette.color("data2", 40))
+        if self._series:
+            entry = self._series[self._current_index]
+            index = int(np.searchsorted(entry.tokens, round(at)))
+            if index < len(entry.tokens) and entry.tokens[index] == round(at):
+                value = float(entry.mbu_pct[index])
+                lines.append([Run(self.tr("model {} %").format(format_number(value)), "text")])
+                if self._reference:
+                    speed = format_number(value * self._reference / 100)
+                    lines[-1].append(Run(f"  {speed} GB/s", "secondary"))
+        if window is not None:
+            span = f"  tokens {round(window.token_from)}–{round(window.token_to)}"
+            words = self.tr("busy time {} %").format(format_number(window.pct, 2))
+            lines.append([Run(words, "text"), Run(span, "secondary")])
+        x = frame.x_px(at)
+        draw_dashed_v(painter, x, plot.top(), plot.bottom(), palette.color("text"))
+        width, _ = box_size(lines)
+        draw_box(painter, place_beside(x, width, plot.left(), plot.right()), plot.top() + 4, lines, palette)
+
+    def _words(self, painter: QPainter, right: float, y: float, runs: Sequence[Run]) -> None:
+        width = runs_width(runs)
+        rect = QRectF(QPointF(right - width - 2, y - 11), QPointF(right + 2, y + 4))
+        painter.fillRect(rect, self.palette_now.color("surface", 205))
+        draw_runs(painter, right - width, y, runs, self.palette_now)

@@ -1,0 +1,167 @@
+"""The surfaces that charts are drawn on.
+
+`PlotCanvas` is a pyqtgraph plot with one fixed policy: no axes items, menus, buttons or mouse
+handling of its own, ranges only as told. Axes, lines across and words are painted in pixels
+by two callbacks, below and above the curves: this costs less than axis items do, and words
+never move when data does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyqtgraph as pg
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QFrame, QGraphicsView, QSizePolicy, QWidget
+
+from app.charts.frame import Frame
+from app.theme import DARK, Palette
+
+Painting = Callable[[QPainter], None]
+
+
+class PlotCanvas(pg.PlotWidget):
+    """A plot with fixed margins (left, top, right, bottom; px) and painted surroundings."""
+
+    pointed = Signal(object)
+    """x under the mouse (data coordinates), None when it left the plot."""
+
+    def __init__(self, margins: tuple[int, int, int, int], below: Painting, above: Painting) -> None:
+        super().__init__(
+            viewBox=pg.ViewBox(enableMenu=False, enableMouse=False, border=None), enableMenu=False
+        )
+        self._margins = margins
+        self._below, self._above = below, above
+        self._ranges = ((0.0, 1.0), (0.0, 1.0))
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
+        self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.FullViewportUpdate)
+        self.setAntialiasing(False)
+        self.setBackground(None)
+        self.setMenuEnabled(False)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.hideButtons()
+        for axis in ("left", "bottom", "right", "top"):
+            self.hideAxis(axis)
+        item = self.getPlotItem()
+        item.layout.setContentsMargins(*margins)
+        item.layout.setSpacing(0)
+        item.setContentsMargins(0, 0, 0, 0)
+        self.getViewBox().setDefaultPadding(0)
+        self.getViewBox().disableAutoRange()
+        self.viewport().setMouseTracking(True)
+        self.set_ranges((0.0, 1.0), (0.0, 1.0))
+
+    def set_ranges(self, x: tuple[float, float], y: tuple[float, float]) -> None:
+        """Show exactly these ranges; the same ones again cost nothing."""
+        ranges = ((float(x[0]), float(x[1])), (float(y[0]), float(y[1])))
+        if ranges != self._ranges:
+            self._ranges = ranges
+            self.getViewBox().setRange(xRange=ranges[0], yRange=ranges[1], padding=0, disableAutoRange=True)
+
+    @property
+    def ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """x and y range shown."""
+        return self._ranges
+
+    def frame(self) -> Frame:
+        """Where the plot lies in this widget, and what it shows."""
+        left, top, right, bottom = self._margins
+        plot = QRectF(
+            left,
+            top,
+            max(self.width() - left - right, 1),
+            max(self.height() - top - bottom, 1),
+        )
+        return Frame(plot, *self._ranges[0], *self._ranges[1])
+
+    def sizeHint(self) -> QSize:
+        return QSize(440, 200)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(120, 80)
+
+    def drawBackground(self, painter: QPainter, rect: QRectF) -> None:
+        painter.save()
+        painter.resetTransform()
+        self._below(painter)
+        painter.restore()
+
+    def drawForeground(self, painter: QPainter, rect: QRectF) -> None:
+        painter.save()
+        painter.resetTransform()
+        self._above(painter)
+        painter.restore()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        # Not handed on: pyqtgraph's scene would search its items on every move.
+        frame = self.frame()
+        inside = frame.plot.contains(event.position())
+        self.pointed.emit(frame.x_value(event.position().x()) if inside else None)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        event.ignore()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        event.ignore()
+
+    def wheelEvent(self, event: QEvent) -> None:
+        event.ignore()
+
+    def leaveEvent(self, _event: QEvent) -> None:
+        self.pointed.emit(None)
+
+
+class PaintedCanvas(QWidget):
+    """A surface without curves of pyqtgraph: `painting(painter)` draws all of it."""
+
+    pointed = Signal(object)
+    """Mouse position (QPointF, px), None when it left."""
+
+    def __init__(self, painting: Painting) -> None:
+        super().__init__()
+        self._painting = painting
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
+        self.setMouseTracking(True)
+
+    def sizeHint(self) -> QSize:
+        return QSize(440, 200)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(120, 80)
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        self._painting(painter)
+        painter.end()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self.pointed.emit(event.position())
+
+    def leaveEvent(self, _event: QEvent) -> None:
+        self.pointed.emit(None)
+
+
+class GhostCanvas(QWidget):
+    """The faint picture of a chart that has no data yet."""
+
+    def __init__(self, painting: Callable[[QPainter, QRectF, Palette], None]) -> None:
+        super().__init__()
+        self._palette = DARK
+        self._painting = painting
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
+
+    def set_theme(self, palette: Palette) -> None:
+        """Paint in the colours of `palette`."""
+        self._palette = palette
+        self.update()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        area = QRectF(self.rect()).adjusted(40, 16, -18, -22)
+        if area.width() > 40 and area.height() > 30:
+            painter.setPen(QPen(self._palette.color("border"), 1))
+            painter.drawLine(area.bottomLeft(), area.bottomRight())
+            self._painting(painter, area, self._palette)
+        painter.end()

@@ -1,0 +1,363 @@
+"""Time to first token: one bar a request, stacked by span; the cold one is kept apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Literal
+
+import numpy as np
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
+from PySide6.QtGui import QPainter, QPen
+from PySide6.QtWidgets import QWidget
+
+from app.charts.base import ChartCard
+from app.charts.canvas import PaintedCanvas
+from app.charts.frame import (
+    Frame,
+    Run,
+    draw_bottom_axis,
+    draw_dashed_v,
+    draw_runs,
+    draw_words,
+    hatch_brush,
+    runs_width,
+    text_width,
+)
+from app.charts.ghosts import bars_ghost
+from app.charts.ticks import format_tick, round_step, round_ticks, stepped_ceiling
+from app.theme import ui_font
+from app.widgets import LegendItem
+from profiler.units import format_number
+
+Status = Literal["done", "waiting", "running", "failed"]
+
+SPAN_ROLES = {
+    "tokenize": "data4",
+    "tokenise": "data4",
+    "prefill": "data1",
+    "sample": "data3",
+}
+"""Colour of a span by its name; others are grey."""
+
+TOP_PX, RIGHT_PX, BOTTOM_PX = 4, 18, 38
+STRIP_PX = 18
+"""Kept free below the bars, for the words of median and target."""
+LABEL_PX = (46.0, 92.0)
+"""Least and greatest width of the column of labels."""
+ROOMY_PITCH_PX = 15.0
+"""Rows closer than this have thin bars and no words of their own."""
+LEAST_PITCH_PX = 4.0
+BREAK_AT = 0.86
+"""A bar longer than the axis is cut at this share of it."""
+
+
+@dataclass(frozen=True)
+class FirstTokenBar:
+    """One request. `spans`: (name, ms) in order; `total_ms` None while it is not known.
+
+    A total longer than its spans ends in a grey rest.
+    """
+
+    label: str
+    spans: tuple[tuple[str, float], ...] = ()
+    total_ms: float | None = None
+    warmup: bool = False
+    cold: bool = False
+    status: Status = "done"
+
+
+class FirstTokenChart(ChartCard):
+    """Answers: how long until the first token?"""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        canvas = PaintedCanvas(self._paint)
+        super().__init__(
+            "Time to first token",
+            "How long until the first token?",
+            "Tokenise, prefill and sample, one bar per repeat. The cold run is kept apart.",
+            bars_ghost,
+            canvas,
+            parent,
+        )
+        canvas.pointed.connect(self._pointed)
+        self._bars: list[FirstTokenBar] = []
+        self._target: float | None = None
+        self._median: float | None = None
+        self._axis: float | None = None
+
+    def refresh(self, bars: Sequence[FirstTokenBar], target_ms: float | None = None) -> None:
+        """Show the bars, top to bottom. `target_ms` is a line, or words where it is off the axis."""
+        self._bars = list(bars)
+        self._target = target_ms
+        measured = [bar.total_ms for bar in bars if _counts(bar) and bar.total_ms is not None]
+        self._median = float(np.median(measured)) if measured else None
+        lengths = [bar.total_ms for bar in bars if bar.total_ms is not None and not bar.cold]
+        if not lengths:
+            lengths = [_length(bar) for bar in bars if _length(bar) > 0]
+        if lengths:
+            # Room for the value behind the longest bar.
+            longest = 1.2 * max(lengths)
+            if target_ms is not None and max(lengths) <= target_ms <= 2.5 * max(lengths):
+                longest = max(longest, 1.08 * target_ms)
+            self._axis = stepped_ceiling(longest, self._axis)
+        names = {name for bar in bars for name, _ in bar.spans}
+        items = [
+            LegendItem(words, role, "square")
+            for words, role, keys in (
+                ("tokenise", "data4", {"tokenize", "tokenise"}),
+                ("prefill", "data1", {"prefill"}),
+                ("sample", "data3", {"sample"}),
+                ("other", "data7", names - SPAN_ROLES.keys()),
+            )
+            if (keys & names) or (not names and words != "other")
+        ]
+        if any(bar.cold for bar in bars):
+            tip = "The first call after loading: shown, and left out of every statistic."
+            items.append(LegendItem("cold run", "secondary", "hatch", short="cold", tip=tip))
+        self.set_legend(items)
+        self.shown()
+
+    def clear(self) -> None:
+        """No bars; the axis stays."""
+        self._bars, self._median, self._target = [], None, None
+        self.shown()
+
+    def summary(self) -> str:
+        """One sentence: median and how many."""
+        count = sum(1 for bar in self._bars if _counts(bar) and bar.total_ms is not None)
+        if self._median is None:
+            return "Time to first token: no measured request yet."
+        words = f"Time to first token: median {format_number(self._median)} ms over {count} requests"
+        if self._target is not None:
+            met = "within" if self._median <= self._target else "over"
+            words += f", {met} the target of {format_number(self._target)} ms"
+        return words + "."
+
+    # -- painting ----------------------------------------------------------------------------
+
+    def _rows(self) -> tuple[list[tuple[int, FirstTokenBar]], float, int]:
+        """(position, bar) of the bars shown, the pitch (px), and how many do not fit."""
+        height = max(self.canvas.height() - TOP_PX - BOTTOM_PX - STRIP_PX, 1)
+        fit = max(int(height / LEAST_PITCH_PX), 1)
+        hidden = max(len(self._bars) - fit, 0)
+        shown = self._bars[hidden:]
+        return list(enumerate(shown)), min(height / max(len(shown), 1), 40.0), hidden
+
+    def _label_px(self) -> float:
+        longest = max((text_width(bar.label) for bar in self._bars), default=0.0)
+        return min(max(longest + 10, LABEL_PX[0]), LABEL_PX[1])
+
+    def _frame(self) -> Frame:
+        width, height = self.canvas.width(), self.canvas.height()
+        left = self._label_px()
+        plot = QRectF(left, TOP_PX, max(width - left - RIGHT_PX, 1), max(height - TOP_PX - BOTTOM_PX, 1))
+        return Frame(plot, 0.0, self._axis or 1.0, 0.0, 1.0)
+
+    def _paint(self, painter: QPainter) -> None:
+        frame, palette = self._frame(), self.palette_now
+        plot = frame.plot
+        ticks: list[tuple[float, str]] = []
+        if self._axis:
+            count = max(int(plot.width() // 62), 2)
+            step = round_step(self._axis, count)
+            values = round_ticks(0, self._axis, count)
+            if values[-1] < self._axis * (1 - 1e-9):
+                values = [value for value in values if self._axis - value > 0.6 * step] + [self._axis]
+            ticks = [(value, format_tick(value, step)) for value in values]
+        painter.setPen(QPen(palette.color("grid"), 1))
+        painter.drawLines(
+            [
+                QLineF(x, plot.top(), x, plot.bottom())
+                for x in (round(frame.x_px(value)) + 0.5 for value, _ in ticks[1:])
+            ]
+        )
+        rows, pitch, hidden = self._rows()
+        for position, bar in rows:
+            self._paint_row(painter, frame, position, bar, pitch, len(rows))
+        draw_bottom_axis(painter, frame, ticks, palette, self.tr("Time to first token (ms)"))
+        taken = self._paint_median(painter, frame, rows, pitch)
+        self._paint_target(painter, frame, taken)
+        if hidden:
+            words = self.tr("latest {} of {}").format(len(rows), len(self._bars))
+            self._note(painter, plot.left() + 4, plot.bottom() - 5, [Run(words, "muted")])
+
+    def _paint_row(
+        self, painter: QPainter, frame: Frame, position: int, bar: FirstTokenBar, pitch: float, count: int
+    ) -> None:
+        palette, plot = self.palette_now, frame.plot
+        roomy = pitch >= ROOMY_PITCH_PX
+        middle = plot.top() + (position + 0.5) * pitch
+        last = position == count - 1
+        if roomy or _labelled(position, pitch, count):
+            room = plot.left() - 6
+            painter.setFont(ui_font(11))
+            label = painter.fontMetrics().elidedText(bar.label, Qt.TextElideMode.ElideMiddle, int(room))
+            rect = QRectF(0, middle - 8, room, 16)
+            draw_words(painter, rect, label, palette.color("secondary"), Qt.AlignmentFlag.AlignRight)
+        height = min(16.0, pitch * 0.64) if roomy else max(pitch - 1.0, 2.0)
+        if pitch > 30:
+            height = min(pitch * 0.55, 24.0)
+        rect = QRectF(plot.left(), round(middle - height / 2), 0, round(height))
+        length = bar.total_ms if bar.total_ms is not None else _length(bar)
+        words: list[Run] = []
+        end = plot.left()
+        if length > 0:
+            end = self._paint_bar(painter, frame, rect, bar, length)
+        if bar.status == "waiting":
+            words = [Run(self.tr("waiting"), "muted")]
+        elif bar.status == "failed":
+            words = [Run(self.tr("✕ failed"), "bad", 600)]
+        elif bar.total_ms is None:
+            words = [Run(self.tr("running"), "accent", 500)]
+        else:
+            weight = 400 if bar.warmup and not bar.cold else 600
+            role = "secondary" if bar.warmup and not bar.cold else "text"
+            words = [Run(f"{format_number(bar.total_ms)} ms", role, weight)]
+        if roomy or (last and bar.total_ms is not None and pitch > 6):
+            x = min(end + 5, frame.plot.right() + RIGHT_PX - 2 - runs_width(words))
+            draw_runs(painter, x, middle + 4, words, palette)
+
+    def _paint_bar(
+        self, painter: QPainter, frame: Frame, rect: QRectF, bar: FirstTokenBar, length: float
+    ) -> float:
+        """The stacked spans; returns the right end, px."""
+        palette, plot = self.palette_now, frame.plot
+        cut = length > frame.x_high
+        right = plot.left() + BREAK_AT * plot.width() if cut else frame.x_px(length)
+        right = max(right, plot.left() + 1)
+        spans = list(bar.spans) or [("", length)]
+        rest = length - sum(ms for _, ms in spans)
+        if rest > 0.005 * length:
+            spans.append(("", rest))
+        ratio = painter.device().devicePixelRatioF()
+        half = bar.warmup and not bar.cold
+        left = plot.left()
+        done = 0.0
+        for number, (name, ms) in enumerate(spans):
+            done += ms
+            # A bar that is cut is not to scale: its spans then keep their shares.
+            share = plot.left() + done / length * (right - plot.left())
+            edge = right if number == len(spans) - 1 else share
+            part = QRectF(left, rect.top(), max(edge - left, 0), rect.height())
+            role = SPAN_ROLES.get(name, "data7")
+            if bar.cold:
+                painter.fillRect(part, palette.color(role, 50))
+                painter.fillRect(part, hatch_brush(palette.color(role, 230), ratio))
+                painter.setPen(QPen(palette.color(role), 1))
+                painter.setBrush(Qt.BrushStyle.NoBrush)
+                painter.drawRect(part.adjusted(0.5, 0.5, -0.5, -0.5))
+            else:
+                painter.fillRect(part, palette.color(role, 118 if half else 235))
+            left = edge
+        whole = QRectF(plot.left(), rect.top(), right - plot.left(), rect.height())
+        if cut:
+            self._paint_break(painter, right - 0.19 * whole.width(), rect)
+        if bar.cold and rect.height() >= 10 and whole.width() > 90:
+            word = self.tr("cold")
+            width = text_width(word, 11, 600) + 8
+            patch = QRectF(
+                plot.left() + 0.36 * whole.width() - width / 2, rect.top() + 1, width, rect.height() - 2
+            )
+            painter.fillRect(patch, palette.color("surface"))
+            draw_words(
+                painter, patch, word, palette.color("text"), Qt.AlignmentFlag.AlignHCenter, ui_font(11, 600)
+            )
+        if bar.status in ("running", "failed") and rect.height() >= 6:
+            painter.setPen(QPen(palette.color("text" if bar.status == "running" else "bad"), 1.5))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRect(whole.adjusted(0.5, 0.5, -0.5, -0.5))
+        return right
+
+    def _paint_break(self, painter: QPainter, x: float, rect: QRectF) -> None:
+        """Two slanted strokes: the bar is longer than the axis."""
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        top, bottom = rect.top() - 2, rect.bottom() + 2
+        painter.setPen(QPen(self.palette_now.color("surface"), 5))
+        painter.drawLine(QPointF(x - 2, bottom), QPointF(x + 3, top))
+        painter.setPen(QPen(self.palette_now.color("text"), 1.2))
+        for shift in (-3.0, 3.0):
+            painter.drawLine(QPointF(x - 2 + shift, bottom), QPointF(x + 3 + shift, top))
+        painter.restore()
+
+    def _paint_median(
+        self, painter: QPainter, frame: Frame, rows: list[tuple[int, FirstTokenBar]], pitch: float
+    ) -> QRectF:
+        """The dotted line and its words in the strip below the bars; returns where they lie."""
+        if self._median is None or self._median > frame.x_high:
+            return QRectF()
+        first = next((position for position, bar in rows if _counts(bar)), 0)
+        plot = frame.plot
+        x = round(frame.x_px(self._median)) + 0.5
+        bottom = min(plot.top() + len(rows) * pitch + STRIP_PX - 4, plot.bottom() - 4)
+        painter.setPen(QPen(self.palette_now.color("text"), 1, Qt.PenStyle.DotLine))
+        painter.drawLine(QLineF(x, plot.top() + first * pitch, x, bottom))
+        words = [Run(self.tr("median {} ms").format(format_number(self._median)), "secondary")]
+        width = runs_width(words)
+        left = x + 6 if x + 6 + width <= plot.right() + RIGHT_PX - 2 else x - 6 - width
+        return self._note(painter, left, bottom - 1, words)
+
+    def _paint_target(self, painter: QPainter, frame: Frame, taken: QRectF) -> None:
+        if self._target is None or not self._axis:
+            return
+        plot = frame.plot
+        text = self.tr("target {} ms").format(format_number(self._target))
+        off = self._target > frame.x_high
+        if off:
+            text = self.tr("{} is off this axis").format(text)
+        words = [Run(text, "secondary")]
+        width = runs_width(words)
+        if off:
+            places = [plot.right() - width]
+        else:
+            x = frame.x_px(self._target)
+            draw_dashed_v(painter, x, plot.top(), plot.bottom(), self.palette_now.color("text"))
+            places = [x - 5 - width, x + 5]
+        lines = (plot.bottom() - 5, plot.bottom() - 21)
+        for y in lines:
+            for left in places:
+                fits = plot.left() <= left and left + width <= plot.right() + RIGHT_PX - 2
+                if fits and not QRectF(left - 4, y - 11, width + 8, 15).intersects(taken):
+                    self._note(painter, left, y, words)
+                    return
+
+    def _note(self, painter: QPainter, left: float, y: float, runs: list[Run]) -> QRectF:
+        """Words on a patch of the card's colour; returns where they lie."""
+        rect = QRectF(left - 2, y - 11, runs_width(runs) + 4, 15)
+        painter.fillRect(rect, self.palette_now.color("surface", 215))
+        draw_runs(painter, left, y, runs, self.palette_now)
+        return rect
+
+    def _pointed(self, at: QPointF | None) -> None:
+        """Bars have no token: hovering one tells its label in the tool tip."""
+        if at is None or not self._bars:
+            return
+        rows, pitch, _ = self._rows()
+        position = int((at.y() - TOP_PX) // pitch) if pitch else -1
+        bar = rows[position][1] if 0 <= position < len(rows) else None
+        self.canvas.setToolTip("" if bar is None else _tip(bar))
+
+
+def _labelled(position: int, pitch: float, count: int) -> bool:
+    """With thin rows only some have a label: the last, and every so many before it."""
+    every = max(int(np.ceil(16 / pitch)), 1)
+    if position == count - 1:
+        return True
+    return position % every == 0 and count - 1 - position >= every
+
+
+def _counts(bar: FirstTokenBar) -> bool:
+    return not bar.warmup and not bar.cold and bar.status in ("done", "running")
+
+
+def _length(bar: FirstTokenBar) -> float:
+    return bar.total_ms if bar.total_ms is not None else sum(ms for _, ms in bar.spans)
+
+
+def _tip(bar: FirstTokenBar) -> str:
+    parts = [f"{name} {format_number(ms)} ms" for name, ms in bar.spans]
+    total = "" if bar.total_ms is None else f"{format_number(bar.total_ms)} ms"
+    lines = [f"{bar.label} {total}".strip(), ", ".join(parts), "cold run" if bar.cold else ""]
+    return "<p>" + "<br>".join(escape(line) for line in lines if line) + "</p>"

@@ -1,0 +1,291 @@
+"""Telemetry: readings of the hardware as small plots over one time axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
+from PySide6.QtGui import QPainter, QPen, QPolygonF
+from PySide6.QtWidgets import QWidget
+
+from app.charts.base import ChartCard
+from app.charts.canvas import PaintedCanvas
+from app.charts.columns import keep_peaks
+from app.charts.frame import (
+    Frame,
+    Run,
+    draw_bottom_axis,
+    draw_dashed_v,
+    draw_runs,
+    draw_words,
+    runs_width,
+    text_width,
+)
+from app.charts.ghosts import telemetry_ghost
+from app.charts.ticks import end_ticks, format_tick, stepped_bounds, stepped_ceiling
+from app.theme import Palette, ui_font
+from app.widgets import Banner, LegendItem
+from profiler.units import DASH, format_number
+
+Floats = npt.NDArray[np.float64]
+
+ZONE_PX, RIGHT_PX, BOTTOM_PX = 12, 54, 20
+LEAST_ROW_PX = 22.0
+TICK_COLUMN_PX = 40
+
+
+@dataclass(frozen=True)
+class TelemetryRow:
+    """One metric: times in seconds from the start of the run, and values (NaN: missing).
+
+    `digits` are significant figures of the value at the right. Rows of the same `group`
+    (not "") share one small plot and must follow each other. `low`: the axis starts there
+    or below (0 for shares).
+    """
+
+    label: str
+    unit: str
+    t_s: Floats
+    values: Floats
+    color_role: str = "data1"
+    digits: int = 3
+    group: str = ""
+    low: float | None = None
+
+
+@dataclass(frozen=True)
+class Zone:
+    """A request on the lane above: `t1_s` is its end, or now while it runs."""
+
+    label: str
+    t0_s: float
+    t1_s: float
+    running: bool = False
+
+
+class TelemetryChart(ChartCard):
+    """Answers: what did the hardware do meanwhile?"""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        canvas = PaintedCanvas(self._paint)
+        super().__init__(
+            "Telemetry",
+            "What did the hardware do meanwhile?",
+            "Clocks, power, temperature and utilisation on one time axis.",
+            telemetry_ghost,
+            canvas,
+            parent,
+        )
+        self.banner = Banner(link="")
+        self.banner.hide()
+        self.body.insertWidget(1, self.banner)
+        canvas.pointed.connect(self._pointed)
+        self._panels: list[list[TelemetryRow]] = []
+        self._bounds: dict[str, tuple[float, float]] = {}
+        self._zones: list[Zone] = []
+        self._axis: float | None = None
+        self._now = 0.0
+
+    def refresh(
+        self,
+        rows: Sequence[TelemetryRow],
+        zones: Sequence[Zone] = (),
+        t_max_s: float = 0.0,
+        notice: str | None = None,
+    ) -> None:
+        """Show the rows, top to bottom; `t_max_s` is the expected end (grows in steps if passed).
+
+        `notice` is one calm sentence above the plots (e.g. that there is no NVIDIA GPU).
+        """
+        panels: list[list[TelemetryRow]] = []
+        for row in rows:
+            if row.group and panels and panels[-1][0].group == row.group:
+                panels[-1].append(row)
+            else:
+                panels.append([row])
+        self._panels = panels
+        self._zones = list(zones)
+        self._now = max(
+            [float(row.t_s[-1]) for row in rows if len(row.t_s)] + [zone.t1_s for zone in zones] + [0.0]
+        )
+        self._axis = stepped_ceiling(max(t_max_s, self._now, 1.0), self._axis, fill=0.6)
+        for panel in panels:
+            values = [row.values[np.isfinite(row.values)] for row in panel]
+            values = [part for part in values if len(part)]
+            if values:
+                low = min(float(part.min()) for part in values)
+                high = max(float(part.max()) for part in values)
+                key = panel[0].group or panel[0].label
+                self._bounds[key] = stepped_bounds(low, high, self._bounds.get(key), panel[0].low)
+        self.banner.setVisible(bool(notice))
+        if notice and notice != self.banner.text:
+            self.banner.set_text(notice)
+        if zones:
+            tip = "Each block is one request: W a warm-up, R a measured repeat."
+            label = "request, W warm-up, R repeat"
+            self.set_legend([LegendItem(label, "data1", "band", short="request", tip=tip)])
+        else:
+            self.set_legend([])
+        self.shown()
+
+    def clear(self) -> None:
+        """No readings; the axis stays."""
+        self._panels, self._zones, self._now = [], [], 0.0
+        self._bounds.clear()
+        self.shown()
+
+    def summary(self) -> str:
+        """One sentence: the last value of each row."""
+        parts = []
+        for panel in self._panels:
+            for row in panel:
+                value = _value_at(row, None)
+                if value is not None:
+                    parts.append(f"{row.label} {format_number(value, row.digits)} {row.unit}".strip())
+        return f"Telemetry: {', '.join(parts)}." if parts else "Telemetry: no readings yet."
+
+    # -- painting ----------------------------------------------------------------------------
+
+    def _left_px(self) -> float:
+        """Width of the column of names: as wide as they ask, at most a third of the card."""
+        names = [text_width(f"{row.label}  {row.unit}", 11, 500) for panel in self._panels for row in panel]
+        return min(max(names, default=60) + 14, self.canvas.width() * 0.3) + TICK_COLUMN_PX
+
+    def _plot(self) -> QRectF:
+        left = self._left_px()
+        top = ZONE_PX + 6 if self._zones else 4
+        return QRectF(
+            left,
+            top,
+            max(self.canvas.width() - left - RIGHT_PX, 1),
+            max(self.canvas.height() - top - BOTTOM_PX, 1),
+        )
+
+    def _paint(self, painter: QPainter) -> None:
+        palette = self.palette_now
+        plot = self._plot()
+        axis = self._axis or 1.0
+        frame = Frame(plot, 0.0, axis, 0.0, 1.0)
+        ticks = end_ticks(axis, max(min(int(plot.width() // 36), 11), 2))
+        step = ticks[1] - ticks[0] if len(ticks) > 1 else 1.0
+        words = [(tick, format_tick(tick, step)) for tick in ticks]
+        words[-1] = (ticks[-1], f"{words[-1][1]} s")
+        self._paint_zones(painter, frame)
+        draw_bottom_axis(painter, frame, words, palette)
+        if not self._panels:
+            text = self.tr("no readings yet")
+            draw_words(painter, plot, text, palette.color("muted"), Qt.AlignmentFlag.AlignHCenter)
+            return
+        fit = max(int(plot.height() / LEAST_ROW_PX), 1)
+        panels = self._panels[:fit]
+        pitch = plot.height() / len(panels)
+        for number, panel in enumerate(panels):
+            area = QRectF(plot.left(), plot.top() + number * pitch, plot.width(), pitch)
+            if number:
+                painter.setPen(QPen(palette.color("border"), 1))
+                y = round(area.top()) + 0.5
+                painter.drawLine(QLineF(plot.left() - 4, y, plot.right(), y))
+            self._paint_panel(painter, frame, area, panel)
+        if self.crosshair is not None and 0 <= self.crosshair <= axis:
+            x = frame.x_px(self.crosshair)
+            draw_dashed_v(painter, x, plot.top(), plot.bottom(), palette.color("text"))
+        if self._now > 0:
+            at = self.crosshair if self.crosshair is not None else self._now
+            rect = QRectF(plot.right(), 0, RIGHT_PX - 6, ZONE_PX)
+            seconds = f"{at:.1f} s"
+            draw_words(painter, rect, seconds, palette.color("secondary"), Qt.AlignmentFlag.AlignRight)
+
+    def _paint_zones(self, painter: QPainter, frame: Frame) -> None:
+        palette, plot = self.palette_now, frame.plot
+        for zone in self._zones:
+            left, right = frame.x_px(zone.t0_s), min(frame.x_px(zone.t1_s), plot.right())
+            # A gap of 1 px between neighbours, so that they can be told apart.
+            width = max(right - left - 1, 1.0)
+            strong = zone.running
+            column = QRectF(left, plot.top(), width, plot.height())
+            painter.fillRect(column, palette.color("data1", 42 if strong else 22))
+            lane = QRectF(left, 0, width, ZONE_PX)
+            painter.fillRect(lane, palette.color("data1", 130 if strong else 60))
+            size = 11 if text_width(zone.label, 11, 500) + 4 <= width else 10
+            if text_width(zone.label, size, 500) + 2 <= width:
+                color = palette.color("text" if strong else "secondary")
+                font = ui_font(size, 600 if strong else 500)
+                draw_words(painter, lane, zone.label, color, Qt.AlignmentFlag.AlignHCenter, font)
+
+    def _paint_panel(self, painter: QPainter, frame: Frame, area: QRectF, panel: list[TelemetryRow]) -> None:
+        palette = self.palette_now
+        bounds = self._bounds.get(panel[0].group or panel[0].label)
+        inner = area.adjusted(0, 6, 0, -6) if area.height() > 34 else area.adjusted(0, 4, 0, -4)
+        if bounds is not None:
+            small = Frame(inner, frame.x_low, frame.x_high, *bounds)
+            step = bounds[1] - bounds[0]
+            both = inner.height() >= 20
+            for value in bounds if both else bounds[1:]:
+                y = small.y_px(value)
+                rect = QRectF(inner.left() - 46, y - 7, 41, 14)
+                text = format_tick(value, step)
+                draw_words(painter, rect, text, palette.color("secondary"), Qt.AlignmentFlag.AlignRight)
+            for row in panel:
+                self._paint_curve(painter, small, row)
+        line = min(14.0, area.height() / max(len(panel), 1))
+        top = area.center().y() - line * len(panel) / 2
+        for number, row in enumerate(panel):
+            base = top + number * line + line / 2 + 4
+            role = palette.text_role(row.color_role) if len(panel) > 1 else "text"
+            self._paint_name(painter, base, row, role)
+            value = _value_at(row, self.crosshair)
+            text = DASH if value is None else format_number(value, row.digits)
+            runs = [Run(text, "text" if value is not None else "muted", 600)]
+            draw_runs(painter, area.right() + RIGHT_PX - 6 - runs_width(runs), base, runs, palette)
+
+    def _paint_name(self, painter: QPainter, base: float, row: TelemetryRow, role: str) -> None:
+        room = self._left_px() - TICK_COLUMN_PX - 4
+        font = ui_font(11, 500)
+        painter.setFont(font)
+        label = painter.fontMetrics().elidedText(row.label, Qt.TextElideMode.ElideRight, int(room))
+        runs = [Run(label, role, 500)]
+        if row.unit and runs_width(runs) + text_width(f"  {row.unit}") <= room:
+            runs.append(Run(f"  {row.unit}", "muted" if role == "text" else role))
+        draw_runs(painter, 4, base, runs, self.palette_now)
+
+    def _paint_curve(self, painter: QPainter, frame: Frame, row: TelemetryRow) -> None:
+        if len(row.t_s) == 0:
+            return
+        t, values = keep_peaks(row.t_s, row.values, max(int(frame.plot.width()), 1))
+        span_x = frame.plot.width() / (frame.x_high - frame.x_low)
+        span_y = frame.plot.height() / ((frame.y_high - frame.y_low) or 1.0)
+        x = frame.plot.left() + (t - frame.x_low) * span_x
+        y = frame.plot.bottom() - (values - frame.y_low) * span_y
+        painter.setPen(QPen(self.palette_now.color(row.color_role), 1))
+        good = np.isfinite(y)
+        edges = np.flatnonzero(np.diff(np.concatenate(([False], good, [False])).astype(int)))
+        for start, stop in zip(edges[::2], edges[1::2], strict=True):
+            pairs = zip(x[start:stop].tolist(), y[start:stop].tolist(), strict=True)
+            points = [QPointF(a, round(b) + 0.5) for a, b in pairs]
+            if len(points) == 1:
+                painter.drawLine(QLineF(points[0], points[0] + QPointF(2, 0)))
+            else:
+                painter.drawPolyline(QPolygonF(points))
+
+    def apply_palette(self, palette: Palette) -> None:
+        self.banner.set_theme(palette)
+
+    def _pointed(self, at: QPointF | None) -> None:
+        plot = self._plot()
+        if at is None or not plot.contains(at):
+            self.hovered.emit(None)
+            return
+        self.hovered.emit(Frame(plot, 0.0, self._axis or 1.0, 0.0, 1.0).x_value(at.x()))
+
+
+def _value_at(row: TelemetryRow, t_s: float | None) -> float | None:
+    """The last reading at or before `t_s` (None: the very last); None where it is missing."""
+    if len(row.t_s) == 0:
+        return None
+    index = len(row.t_s) - 1 if t_s is None else int(np.searchsorted(row.t_s, t_s, side="right")) - 1
+    if index < 0 or not np.isfinite(row.values[index]):
+        return None
+    return float(row.values[index])

@@ -1,0 +1,125 @@
+"""Round numbers for axes, and ranges that change only in steps. No Qt."""
+
+from __future__ import annotations
+
+import math
+
+from profiler.units import MINUS
+
+_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+_CEILINGS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+
+
+def round_step(span: float, count: int) -> float:
+    """The smallest round step that divides `span` into at most `count` parts."""
+    if span <= 0 or not math.isfinite(span):
+        return 1.0
+    raw = span / max(count, 1)
+    power = 10.0 ** math.floor(math.log10(raw))
+    return next(step * power for step in _STEPS if step * power >= raw * (1 - 1e-9))
+
+
+def round_ticks(low: float, high: float, count: int) -> list[float]:
+    """Round numbers in [low, high], at most `count` + 1 of them."""
+    step = round_step(high - low, count)
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
+    return [number * step for number in range(first, last + 1)]
+
+
+def end_ticks(high: float, count: int, binary: bool = False) -> list[float]:
+    """Ticks from 0 to `high` with both ends, whatever `high` is.
+
+    `binary`: for token counts, eighths of a multiple of 64 rather than tens (64, 128, 192).
+    """
+    if high <= 0:
+        return [0.0]
+    whole = int(high)
+    if binary and whole == high and whole >= 32 and whole % 32 == 0:
+        step = whole / 8
+        while whole / step > count:
+            step *= 2
+        return [number * step for number in range(int(whole / step) + 1)]
+    step = round_step(high, count)
+    if binary:
+        step = max(math.ceil(step), 1.0)
+    ticks = [number * step for number in range(math.floor(high / step + 1e-9) + 1)]
+    if high - ticks[-1] > 1e-9 * high:
+        # The last one wins over a neighbour it would touch.
+        if len(ticks) > 1 and high - ticks[-1] < 0.6 * step:
+            ticks.pop()
+        ticks.append(high)
+    return ticks
+
+
+def format_tick(value: float, step: float) -> str:
+    """A tick's words: as many decimals as its step needs, comma for thousands, U+2212."""
+    decimals = 0
+    while decimals < 6 and abs(step * 10**decimals - round(step * 10**decimals)) > 1e-6:
+        decimals += 1
+    text = f"{abs(value):,.{decimals}f}"
+    # 14 rather than 14.0 beside 14.5, as in the other charts.
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return f"{MINUS}{text}" if value < 0 and text != "0" else text
+
+
+def round_ceiling(value: float) -> float:
+    """The next round number that is at least `value` (1, 1.5, 2, 3, 4, 5, 6, 8 times a power of ten)."""
+    if value <= 0 or not math.isfinite(value):
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(step * power for step in _CEILINGS if step * power >= value * (1 - 1e-9))
+
+
+def stepped_ceiling(value: float, current: float | None, fill: float = 0.4) -> float:
+    """`current` while `value` fits and fills at least `fill` of it, else the next round ceiling."""
+    if current is not None and fill * current <= value <= current:
+        return current
+    return round_ceiling(value)
+
+
+def stepped_range(
+    low: float,
+    high: float,
+    current: tuple[float, float] | None,
+    below: float = 0.8,
+    above: float = 1.8,
+) -> tuple[float, float]:
+    """A range round the core [low, high] that stays put while the core sits well inside it.
+
+    `below` and `above` are the margins of a *new* range in lengths of the core. The result
+    begins and ends at round numbers.
+    """
+    span = high - low
+    if current is not None:
+        inside = current[0] <= low - 0.15 * span and high + 0.3 * span <= current[1]
+        if inside and span >= 0.12 * (current[1] - current[0]):
+            return current
+    wanted_low, wanted_high = low - below * span, high + above * span
+    if low >= 0:
+        wanted_low = max(wanted_low, 0.0)
+    step = round_step(wanted_high - wanted_low, 8)
+    return math.floor(wanted_low / step + 1e-9) * step, math.ceil(wanted_high / step - 1e-9) * step
+
+
+def stepped_bounds(
+    low: float, high: float, current: tuple[float, float] | None, floor: float | None = None
+) -> tuple[float, float]:
+    """Lowest and highest tick of a small plot: round, tight, and steady (see `stepped_range`)."""
+    if floor is not None:
+        low = min(low, floor)
+    span = max(high - low, 0.02 * max(abs(high), abs(low)), 1e-9)
+    if (
+        current is not None
+        and current[0] <= low
+        and high <= current[1]
+        and span >= 0.3 * (current[1] - current[0])
+    ):
+        return current
+    step = round_step(span, 4)
+    bottom = math.floor(low / step + 1e-9) * step
+    top = math.ceil(high / step - 1e-9) * step
+    if top <= bottom:
+        top = bottom + step
+    return bottom, top

@@ -1,0 +1,54 @@
+"""Exceptions that nobody caught: the whole story to the log file, one sentence to the window."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from logging.handlers import RotatingFileHandler
+from types import TracebackType
+
+from profiler.paths import log_dir
+
+LOG = logging.getLogger("app")
+
+
+def set_up_log() -> None:
+    """Log to `window.log` in the log folder; without one, to standard error alone."""
+    handlers: list[logging.Handler] = []
+    try:
+        handlers.append(
+            RotatingFileHandler(log_dir() / "window.log", maxBytes=1_000_000, backupCount=2, encoding="utf-8")
+        )
+    except OSError:
+        if sys.stderr is not None:
+            handlers.append(logging.StreamHandler())
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", handlers=handlers
+    )
+
+
+def install_excepthook(tell: Callable[[str, str], None]) -> None:
+    """Send what nobody caught to the log, and to `tell` as (sentence, traceback).
+
+    Exceptions of other threads are only logged: a widget must not be touched from there.
+    """
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            sys.__excepthook__(kind, error, trace)
+            return
+        story = "".join(traceback.format_exception(kind, error, trace))
+        LOG.error("uncaught: %s", story)
+        if sys.__stderr__ is not None:
+            sys.__stderr__.write(story)
+        tell(f"{kind.__name__}: {error}", story)
+
+    def thread_hook(args: threading.ExceptHookArgs) -> None:
+        story = "".join(traceback.format_exception(args.exc_type, args.exc_value, args.exc_traceback))
+        LOG.error("uncaught in thread %s: %s", args.thread.name if args.thread else "?", story)
+
+    sys.excepthook = hook
+    threading.excepthook = thread_hook

@@ -1,0 +1,93 @@
+"""Questions to the user, in one place: tests and unattended runs answer them otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
+
+
+class Dialogs(Protocol):
+    """What the window asks. None or False: the user thought better of it."""
+
+    def open_path(self, parent: QWidget, folder: str) -> Path | None: ...
+
+    def save_path(self, parent: QWidget, suggested: Path) -> Path | None: ...
+
+    def confirm_overwrite(self, parent: QWidget, path: Path) -> bool: ...
+
+    def confirm_close(self, parent: QWidget) -> bool: ...
+
+
+def _filter() -> str:
+    return QCoreApplication.translate("Dialogs", "Decodescope sessions (*.dscope);;All files (*)")
+
+
+class QtDialogs:
+    """The real ones."""
+
+    def open_path(self, parent: QWidget, folder: str) -> Path | None:
+        """A file to open."""
+        title = QCoreApplication.translate("Dialogs", "Open a session")
+        path, _ = QFileDialog.getOpenFileName(parent, title, folder, _filter())
+        return Path(path) if path else None
+
+    def save_path(self, parent: QWidget, suggested: Path) -> Path | None:
+        """A file to save to; whether it may be replaced is asked by `confirm_overwrite`."""
+        title = QCoreApplication.translate("Dialogs", "Save the session as")
+        path, _ = QFileDialog.getSaveFileName(
+            parent, title, str(suggested), _filter(), options=QFileDialog.Option.DontConfirmOverwrite
+        )
+        return Path(path) if path else None
+
+    def confirm_overwrite(self, parent: QWidget, path: Path) -> bool:
+        """May this file be replaced?"""
+        tr = QCoreApplication.translate
+        return _ask(
+            parent,
+            tr("Dialogs", "{0} exists.").format(path.name),
+            tr("Dialogs", "Replacing it deletes the session that it holds."),
+            tr("Dialogs", "Replace"),
+            tr("Dialogs", "Cancel"),
+        )
+
+    def confirm_close(self, parent: QWidget) -> bool:
+        """Close although a run is going on?"""
+        tr = QCoreApplication.translate
+        return _ask(
+            parent,
+            tr("Dialogs", "A run is going on."),
+            tr("Dialogs", "Closing stops it. What was recorded is kept."),
+            tr("Dialogs", "Stop and close"),
+            tr("Dialogs", "Keep running"),
+        )
+
+
+def _ask(parent: QWidget, question: str, consequence: str, yes: str, no: str) -> bool:
+    box = QMessageBox(QMessageBox.Icon.Warning, "Decodescope", question, parent=parent)
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    box.setInformativeText(consequence)
+    accept = box.addButton(yes, QMessageBox.ButtonRole.AcceptRole)
+    reject = box.addButton(no, QMessageBox.ButtonRole.RejectRole)
+    box.setDefaultButton(reject)
+    box.setEscapeButton(reject)
+    box.exec()
+    return box.clickedButton() is accept
+
+
+class NoDialogs:
+    """Nobody is there: nothing is opened or replaced, and closing is allowed."""
+
+    def open_path(self, parent: QWidget, folder: str) -> Path | None:
+        return None
+
+    def save_path(self, parent: QWidget, suggested: Path) -> Path | None:
+        return None
+
+    def confirm_overwrite(self, parent: QWidget, path: Path) -> bool:
+        return False
+
+    def confirm_close(self, parent: QWidget) -> bool:
+        return True

@@ -1,0 +1,283 @@
+"""The window: puts the panels together and connects them. No logic of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QPoint, QUrl
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QResizeEvent
+from PySide6.QtWidgets import QMainWindow, QMenu, QWidget
+
+from app.about import show_about
+from app.actions import make_actions
+from app.dialogs import Dialogs
+from app.pages.profile import ProfilePage
+from app.panels.nav_rail import NavRail
+from app.panels.parts import column, row
+from app.panels.status_bar import StatusBar
+from app.panels.top_bar import TopBar
+from app.resources import app_icon
+from app.run_controller import RunController
+from app.session_library import SUFFIX, SessionLibrary, with_suffix
+from app.settings import Settings
+from app.theme import Palette, Theme, apply_theme
+from app.widgets import Divider
+from profiler import events as ev
+from profiler.config import RunConfig
+from profiler.errors import SessionError
+from profiler.timeline import Timeline
+
+MIN_SIZE = (1180, 720)
+DESIGN_SIZE = (1440, 900)
+FOLD_BELOW = 1280
+
+
+class MainWindow(QMainWindow):
+    """One window, one engine, one run at a time."""
+
+    def __init__(
+        self,
+        controller: RunController,
+        library: SessionLibrary,
+        settings: Settings,
+        theme: Theme,
+        dialogs: Dialogs,
+    ) -> None:
+        super().__init__()
+        self._controller = controller
+        self._library = library
+        self._settings = settings
+        self._theme = theme
+        self._dialogs = dialogs
+        self.problem_message: str | None = None
+        """The problem with a file that is shown, if one is."""
+        self.setWindowTitle("Decodescope")
+        self.setWindowIcon(app_icon())
+        self.setAcceptDrops(True)
+        self.setMinimumSize(*MIN_SIZE)
+        self.actions_ = make_actions(self)
+        self.rail = NavRail()
+        self.top_bar = TopBar(self.actions_.open, self.actions_.save_as)
+        self.page = ProfilePage(controller)
+        self.status = StatusBar()
+        self._folded_by_width = False
+        self._lay_out()
+        self._connect()
+        self._restore()
+        self._dress(theme.palette)
+
+    def _lay_out(self) -> None:
+        middle = QWidget()
+        middle.setProperty("surface", "window")
+        stack = column(middle)
+        stack.addWidget(self.top_bar)
+        stack.addWidget(Divider())
+        stack.addWidget(self.page, 1)
+        upper = row()
+        upper.addWidget(self.rail)
+        upper.addWidget(Divider(vertical=True))
+        upper.addWidget(middle, 1)
+        whole = QWidget()
+        outer = column(whole)
+        outer.addLayout(upper, 1)
+        outer.addWidget(Divider())
+        outer.addWidget(self.status)
+        self.setCentralWidget(whole)
+
+    def _connect(self) -> None:
+        actions, controller = self.actions_, self._controller
+        actions.start.triggered.connect(self.start)
+        actions.stop.triggered.connect(controller.stop)
+        actions.open.triggered.connect(self.ask_open)
+        actions.save_as.triggered.connect(self.ask_save)
+        actions.toggle_setup.triggered.connect(self._toggle_setup)
+        actions.help.triggered.connect(self._show_help)
+        actions.quit.triggered.connect(self.close)
+        self.rail.help_asked.connect(self._show_help)
+        self.rail.theme_asked.connect(self._ask_theme)
+        self.page.start_asked.connect(self.start)
+        self.page.open_asked.connect(self.ask_open)
+        self.page.restart_asked.connect(self._restart_engine)
+        self._theme.changed.connect(self._dress)
+        for signal in (controller.state_changed, controller.document_changed, controller.refreshed):
+            signal.connect(self._refresh_bars)
+
+    def _restore(self) -> None:
+        self.resize(*DESIGN_SIZE)
+        geometry = self._settings.geometry()
+        if geometry is not None:
+            self.restoreGeometry(geometry)
+        splitter = self._settings.splitter("tabs")
+        if splitter is not None:
+            self.page.splitter.restoreState(splitter)
+        self.page.setup.model.set_recent(self._settings.recent_models())
+        self.page.setup.set_folded(self._settings.setup_hidden())
+        self._refresh_bars()
+
+    def _dress(self, palette: Palette) -> None:
+        apply_theme(self, palette)
+
+    def _refresh_bars(self) -> None:
+        self.top_bar.refresh(self._controller)
+        self.status.refresh(self._controller)
+        self.actions_.start.setEnabled(not self._controller.active)
+        self.actions_.stop.setEnabled(self._controller.active)
+
+    # -- running ------------------------------------------------------------------------------
+
+    def set_config(self, config: RunConfig) -> None:
+        """Show a configuration in the setup."""
+        self.page.setup.set_config(config)
+
+    def start(self) -> None:
+        """Start what the setup shows."""
+        config = self.page.start()
+        if config is not None:
+            self.problem_message = None
+            self._settings.remember_config(config.model_dump(mode="json"))
+            self._settings.remember_model(config.model)
+            self.page.setup.model.set_recent(self._settings.recent_models())
+
+    def _restart_engine(self) -> None:
+        self.page.failure.hide()
+        self._controller.restart_engine()
+
+    # -- files --------------------------------------------------------------------------------
+
+    def ask_open(self) -> None:
+        """Ask for a session and show it."""
+        path = self._dialogs.open_path(self, self._settings.last_folder())
+        if path is not None:
+            self._settings.set_last_folder(str(path.parent))
+            self.open_session(path)
+
+    def open_session(self, path: Path) -> None:
+        """Show a saved session through the same charts."""
+        if self._controller.active:
+            self._show_file_problem(
+                self.tr("{0} was not opened").format(path.name),
+                self.tr("A run is going on; stop it first (Esc), or wait until it has finished."),
+            )
+            return
+
+        def opened(timeline: Timeline) -> None:
+            if self._controller.active:
+                return
+            self.problem_message = None
+            self.page.failure.hide()
+            self._controller.show_saved(timeline, path)
+
+        def failed(error: SessionError) -> None:
+            title = self.tr("{0} cannot be opened").format(path.name)
+            self._show_file_problem(title, error.message, error.detail)
+
+        self._library.open(path, opened, failed)
+
+    def ask_save(self) -> None:
+        """Ask for a name and give it to the session that is shown."""
+        document = self._controller.document
+        if document.path is None:
+            return
+        folder = self._settings.last_folder()
+        suggested = Path(folder) / document.path.name if folder else document.path
+        path = self._dialogs.save_path(self, suggested)
+        if path is None:
+            return
+        path = with_suffix(path)
+        overwrite = path.exists()
+        if overwrite and not self._dialogs.confirm_overwrite(self, path):
+            return
+        self._settings.set_last_folder(str(path.parent))
+        self.save_session(path, overwrite)
+
+    def save_session(self, path: Path, overwrite: bool) -> None:
+        """Name the shown session's file. Problems appear in the window."""
+        document = self._controller.document
+        if document.path is None:
+            return
+        if document.saved:
+            self._library.save_as(document.path, path, overwrite, self._controller.moved, self._save_failed)
+        else:
+            self._controller.save_as(path, overwrite, self._save_answered)
+
+    def _save_answered(self, reply: ev.Reply) -> None:
+        if not reply.ok:
+            self._save_failed(SessionError(reply.message or self.tr("The file was not written."), reply.detail))
+
+    def _save_failed(self, error: SessionError) -> None:
+        self._show_file_problem(self.tr("The session was not saved"), error.message, error.detail)
+
+    def _show_file_problem(self, title: str, message: str, detail: str | None = None) -> None:
+        self.problem_message = message
+        self.page.show_problem(title, message, detail)
+
+    def show_crash(self, sentence: str, story: str) -> None:
+        """An error of the window itself that nobody caught."""
+        self._controller.log("error", sentence, story)
+        self.page.show_problem(
+            self.tr("The window met an error"),
+            self.tr("{0}. The recording goes on; the log says more.").format(sentence),
+            story,
+        )
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if _dropped_session(event.mimeData().urls()) is not None:
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        path = _dropped_session(event.mimeData().urls())
+        if path is not None:
+            event.acceptProposedAction()
+            self.open_session(path)
+
+    # -- the window ---------------------------------------------------------------------------
+
+    def _toggle_setup(self) -> None:
+        self.page.setup.set_folded(not self.page.setup.is_folded)
+        self._settings.set_setup_hidden(self.page.setup.is_folded)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        narrow = self.width() < FOLD_BELOW
+        if narrow != self._folded_by_width:
+            self._folded_by_width = narrow
+            self.page.setup.set_folded(narrow or self._settings.setup_hidden())
+
+    def _ask_theme(self) -> None:
+        menu = QMenu(self)
+        for mode, text in (
+            ("system", self.tr("As the system")),
+            ("dark", self.tr("Dark")),
+            ("light", self.tr("Light")),
+        ):
+            action = menu.addAction(text)
+            action.setCheckable(True)
+            action.setChecked(self._theme.mode == mode)
+            action.triggered.connect(lambda _checked=False, mode=mode: self._set_theme(mode))
+        item = self.rail.theme_item
+        menu.popup(item.mapToGlobal(QPoint(item.width(), 0)))
+
+    def _set_theme(self, mode: str) -> None:
+        if mode in ("system", "dark", "light"):
+            self._theme.set_mode(mode)
+            self._settings.set_theme(mode)
+
+    def _show_help(self) -> None:
+        show_about(self, self._controller.machine)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        if self._controller.active and not self._dialogs.confirm_close(self):
+            event.ignore()
+            return
+        self._settings.set_geometry(self.saveGeometry())
+        self._settings.set_splitter("tabs", self.page.splitter.saveState())
+        self._settings.sync()
+        # Closing waits for the engine to close the file; nobody needs to see that.
+        self.hide()
+        self._controller.close()
+        event.accept()
+
+
+def _dropped_session(urls: list[QUrl]) -> Path | None:
+    paths = [Path(url.toLocalFile()) for url in urls if url.isLocalFile()]
+    return next((path for path in paths if path.suffix == SUFFIX), None)

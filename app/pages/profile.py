@@ -1,0 +1,278 @@
+"""The Profile page: setup at the left, key figures, four charts, the answer and the log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QGridLayout, QSplitter, QWidget
+
+from app.charts.bandwidth import BandwidthChart
+from app.charts.first_token import FirstTokenChart
+from app.charts.telemetry import TelemetryChart
+from app.charts.token_latency import TokenLatencyChart
+from app.pages.chart_data import (
+    Cache,
+    bandwidth_view,
+    first_token_bars,
+    floor_curve,
+    mbu_of,
+    output_length,
+    running_index,
+    telemetry_view,
+    token_series,
+    trend_line,
+)
+from app.panels.failure_card import FailureCard
+from app.panels.kpi_strip import KpiStrip
+from app.panels.parts import column, row
+from app.panels.run_box import RunBox
+from app.panels.setup import SetupPanel
+from app.panels.tabs import HEIGHT, BottomTabs
+from app.panels.welcome import KeysCard, WelcomeCard
+from app.run_controller import Problem, RunController, RunState
+from app.widgets import Divider
+from profiler import events as ev
+from profiler.config import RunConfig
+from profiler.timeline import Request, Run
+from profiler.units import format_bytes
+
+
+class ProfilePage(QWidget):
+    """Everything about one run. Draws when the controller says so."""
+
+    start_asked = Signal()
+    open_asked = Signal()
+    restart_asked = Signal()
+
+    def __init__(self, controller: RunController) -> None:
+        super().__init__()
+        self._controller = controller
+        self._cache = Cache()
+        self._cached_for: object = None
+        self._needed_bytes: float | None = None
+        self.run_box = RunBox()
+        self.setup = SetupPanel(self.run_box)
+        self.failure = FailureCard()
+        self.welcome = WelcomeCard()
+        self.kpis = KpiStrip()
+        self.token_latency = TokenLatencyChart()
+        self.first_token = FirstTokenChart()
+        self.bandwidth = BandwidthChart()
+        self.telemetry = TelemetryChart()
+        self.charts = (self.token_latency, self.first_token, self.bandwidth, self.telemetry)
+        self.tabs = BottomTabs()
+        self.keys = KeysCard()
+        self.splitter = QSplitter(Qt.Orientation.Vertical)
+        self._lay_out()
+        self._connect()
+        self._show_empty(True)
+
+    def _lay_out(self) -> None:
+        grid_widget = QWidget()
+        grid = QGridLayout(grid_widget)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setSpacing(8)
+        for index, chart in enumerate(self.charts):
+            grid.addWidget(chart, index // 2, index % 2)
+        for index in (0, 1):
+            grid.setRowStretch(index, 1)
+            grid.setColumnStretch(index, 1)
+        self.splitter.addWidget(grid_widget)
+        self.splitter.addWidget(self.tabs)
+        self.splitter.setHandleWidth(8)
+        self.splitter.setChildrenCollapsible(False)
+        self.splitter.setStretchFactor(0, 1)
+        self.splitter.setStretchFactor(1, 0)
+        self.splitter.setSizes([10_000, HEIGHT])
+        content = QWidget()
+        stack = column(content, 10, 8)
+        stack.addWidget(self.failure)
+        stack.addWidget(self.welcome)
+        stack.addWidget(self.kpis)
+        stack.addWidget(self.splitter, 1)
+        stack.addWidget(self.keys)
+        line = row(self)
+        line.addWidget(self.setup)
+        line.addWidget(Divider(vertical=True))
+        line.addWidget(content, 1)
+
+    def _connect(self) -> None:
+        controller = self._controller
+        self.run_box.start_asked.connect(self.start_asked)
+        self.run_box.stop_asked.connect(controller.stop)
+        self.run_box.kill_asked.connect(controller.kill)
+        self.welcome.start_asked.connect(self.start_asked)
+        self.welcome.other_model_asked.connect(self.setup.model.picker.showPopup)
+        self.keys.open_asked.connect(self.open_asked)
+        self.failure.action_asked.connect(self.restart_asked)
+        self.setup.edited.connect(self._on_edited)
+        controller.state_changed.connect(self._on_state)
+        controller.refreshed.connect(self.refresh)
+        controller.metrics_changed.connect(self._show_metrics)
+        controller.document_changed.connect(self._on_document)
+        controller.inspected.connect(self._on_inspected)
+        controller.failed.connect(self._on_failed)
+        controller.engine_gone.connect(self._on_engine_gone)
+        controller.ticked.connect(self._on_tick)
+
+    # -- starting ---------------------------------------------------------------------------
+
+    def start(self) -> RunConfig | None:
+        """Start what the setup shows; None when it cannot, with the reason beside its field."""
+        config = self.setup.checked_config()
+        if config is None or self._controller.active:
+            return None
+        self.failure.hide()
+        self._controller.start_run(config)
+        return config
+
+    # -- what changes the page ----------------------------------------------------------------
+
+    def _on_edited(self) -> None:
+        config = self.setup.checked_config()
+        if config is not None:
+            self._controller.inspect(config)
+        self._show_ready(config)
+
+    def _on_inspected(self, reply: ev.Reply) -> None:
+        self.setup.show_inspect(reply)
+        fit = reply.value.get("fit") if reply.ok and isinstance(reply.value, dict) else None
+        self._needed_bytes = fit.get("needed_bytes") if isinstance(fit, dict) else None
+        self._show_ready(self.setup.checked_config())
+
+    def _show_ready(self, config: RunConfig | None) -> None:
+        self.run_box.refresh(self._controller, config)
+        needed = self._needed_bytes
+        memory = "" if needed is None else self.tr("{0} of memory").format(format_bytes(needed))
+        self.welcome.refresh(config, self.setup.model.random_weights, memory)
+
+    def _on_document(self) -> None:
+        self.setup.device.set_machine(self._controller.machine)
+        self.setup.model.set_known(self._controller.models)
+
+    def _on_state(self) -> None:
+        state = self._controller.state
+        self.setup.set_locked(self._controller.active)
+        if state is RunState.LOADING:
+            self._show_empty(False)
+            for chart in self.charts:
+                chart.clear()
+                chart.show_ghost(False)
+        elif state is RunState.IDLE and self._controller.run is None:
+            self._show_empty(True)
+        elif state is RunState.FINISHED:
+            self._show_empty(False)
+            self.failure.hide()
+        self.run_box.refresh(self._controller, self.setup.checked_config())
+
+    def _show_empty(self, empty: bool) -> None:
+        self.welcome.setVisible(empty)
+        self.keys.setVisible(empty)
+        self.kpis.setVisible(not empty)
+        self.tabs.setVisible(not empty)
+        if empty:
+            for chart in self.charts:
+                chart.show_ghost(True)
+
+    def _on_tick(self) -> None:
+        if self._controller.active:
+            self.run_box.refresh(self._controller, self._controller.config)
+
+    # -- problems -----------------------------------------------------------------------------
+
+    def _on_failed(self, problem: Problem) -> None:
+        if problem.where == "engine":
+            return  # `engine_gone` tells it, with what to do
+        if problem.field is not None:
+            self.setup.show_error(problem.message, problem.field)
+        run = self._controller.run
+        if run is None:
+            title, note = self.tr("The run could not start"), ""
+            if self._controller.timeline.last_run is None:
+                self._show_empty(False)
+        else:
+            title = self.tr("The run failed")
+            path = self._controller.document.path
+            note = self.tr("The charts show what was measured before (partial).")
+            if path is not None:
+                note += " " + self.tr("It is kept in {0}.").format(path)
+        self.failure.show_problem(title, problem.message, problem.detail, note)
+
+    def _on_engine_gone(self, message: str) -> None:
+        problem = self._controller.problem
+        detail = problem.detail if problem is not None else None
+        self.failure.show_problem(
+            self.tr("The engine has ended"), message, detail, action=self.tr("Restart the engine")
+        )
+
+    def show_problem(self, title: str, message: str, detail: str | None = None) -> None:
+        """A problem that is not about a run: a file that cannot be opened, an error of the window."""
+        self.failure.show_problem(title, message, detail)
+
+    # -- drawing ------------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Draw what the controller holds now."""
+        controller = self._controller
+        run = controller.run
+        self.tabs.log.refresh(controller.timeline.logs, controller.log_origin_ns)
+        if run is None:
+            return
+        if self._cached_for is not controller.timeline:
+            self._cached_for, self._cache = controller.timeline, Cache()
+        self._draw_charts(run)
+        request = _shown_request(run)
+        self.tabs.output.refresh(request)
+        self.tabs.set_note(self._text_note(run))
+
+    def _draw_charts(self, run: Run) -> None:
+        controller, cache = self._controller, self._cache
+        metrics = (controller.values or {}).get("metrics")
+        tokens = output_length(run, controller.config.output_tokens if controller.config else None)
+        planned = controller.config if run.status == "running" else None
+        self.token_latency.refresh(
+            token_series(run, cache),
+            tokens,
+            running_index(run, cache),
+            floor_ms=floor_curve(run, tokens),
+            trend=trend_line(run, metrics, tokens) if controller.values_final else None,
+        )
+        self.first_token.refresh(first_token_bars(run, planned), None)
+        self.bandwidth.refresh(*bandwidth_view(controller.timeline, run, cache, tokens))
+        self.telemetry.refresh(*telemetry_view(controller.timeline, run, controller.now_ns()))
+
+    def _text_note(self, run: Run) -> str:
+        facts = run.facts.get("model")
+        if isinstance(facts, dict) and facts.get("random_weights"):
+            return self.tr("Random weights: the speed is real, the text is noise.")
+        return ""
+
+    def _show_metrics(self) -> None:
+        controller, run = self._controller, self._controller.run
+        values = controller.values
+        if run is None or values is None:
+            self.kpis.refresh(None)
+            return
+        partial = run.status not in ("running", "finished")
+        self.kpis.refresh(values["metrics"], self._sparks(run), partial)
+
+    def _sparks(self, run: Run) -> dict[str, Sequence[float]]:
+        values = self._controller.values or {}
+        rows = [r for r in values.get("per_request", []) if not r["warmup"]]
+        last = _shown_request(run)
+        gaps = [] if last is None or last.warmup else list(self._cache.view(last).gaps_ms[-24:])
+        mbu = None if last is None or last.warmup else mbu_of(run, last, self._cache)
+        return {
+            "ttft": [r["ttft_ms"] for r in rows if r["ttft_ms"] is not None],
+            "tpot": [r["tpot_ms"] for r in rows if r["tpot_ms"] is not None],
+            "itl_p50": gaps,
+            "throughput": [r["decode_tok_s"] for r in rows if r["decode_tok_s"] is not None],
+            "mbu": [] if mbu is None else list(mbu[-24:]),
+        }
+
+
+def _shown_request(run: Run) -> Request | None:
+    """The request whose text is shown: the newest that has begun to answer."""
+    started = [request for request in run.requests if len(request)]
+    return started[-1] if started else None

@@ -1,0 +1,64 @@
+"""The strip of eight key figures above the charts: one card, not eight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtWidgets import QSizePolicy
+
+from app.panels.kpi_values import Kpi, kpi_names, kpi_values
+from app.panels.parts import row, tip
+from app.widgets import Card, Divider, KpiTile
+from profiler.units import DASH
+
+HEIGHT = 86
+
+
+class KpiStrip(Card):
+    """Shows metrics objects; keeps what it shows for tests and for the unattended run."""
+
+    def __init__(self) -> None:
+        super().__init__((0, 0, 0, 0))
+        self.setFixedHeight(HEIGHT)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName(self.tr("Key figures"))
+        self.tiles: dict[str, KpiTile] = {}
+        self.shown: dict[str, Kpi] = {}
+        tiles = row()
+        for index, (key, name) in enumerate(kpi_names().items()):
+            if index:
+                box = row(margins=(0, 10, 0, 10))
+                box.addWidget(Divider(vertical=True))
+                tiles.addLayout(box)
+            self.tiles[key] = KpiTile(name)
+            tiles.addWidget(self.tiles[key], 1)
+        self.body.addLayout(tiles)
+        self.refresh(None)
+
+    def refresh(
+        self, metrics: dict[str, Any] | None, sparks: dict[str, Sequence[float]] | None = None, partial: bool = False
+    ) -> None:
+        """Show metrics; None clears the strip. `partial`: the run ended early, said in the foot lines."""
+        self.shown = kpi_values(metrics)
+        for key, kpi in self.shown.items():
+            tile = self.tiles[key]
+            if kpi.text == DASH:
+                if metrics is None:
+                    tile.set_missing("", "")
+                else:
+                    tile.set_missing(kpi.tip, kpi.foot)
+                continue
+            tile.set_value(kpi.text, kpi.unit)
+            tile.set_foot(self.tr("partial · {0}").format(kpi.foot) if partial and kpi.foot else kpi.foot)
+            tip(tile, kpi.tip)
+            values = (sparks or {}).get(key)
+            if values is not None:
+                tile.set_spark(values, dots=key in ("ttft", "tpot"))
+
+    def to_json(self) -> dict[str, Any]:
+        """What is shown: by tile its value (as the report has it), its text and its unit."""
+        return {
+            key: {"value": kpi.value, "text": kpi.text, "unit": kpi.unit, "foot": kpi.foot}
+            for key, kpi in self.shown.items()
+        }

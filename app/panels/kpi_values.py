@@ -1,0 +1,191 @@
+"""The eight key figures, from the metrics object of MEASUREMENT.md section 9.
+
+Pure: metrics in, texts out. Live and final come from the same function
+(`profiler.analysis.run.run_metrics`), and the report from the same again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import QCoreApplication
+
+from profiler.units import DASH, THIN, format_number
+
+KEYS = ("ttft", "itl_p50", "itl_p99", "jitter", "tpot", "mbu", "throughput", "energy")
+
+
+@dataclass(frozen=True)
+class Kpi:
+    """One tile: `value` is the metric as the report has it (its unit), None when missing."""
+
+    key: str
+    value: float | None
+    text: str
+    unit: str
+    foot: str = ""
+    tip: str = ""
+
+
+def kpi_names() -> dict[str, str]:
+    """The tiles' names, in order."""
+    tr = QCoreApplication.translate
+    return {
+        "ttft": tr("Kpi", "TTFT"),
+        "itl_p50": tr("Kpi", "ITL p50"),
+        "itl_p99": tr("Kpi", "ITL p99"),
+        "jitter": tr("Kpi", "Jitter (MAD)"),
+        "tpot": tr("Kpi", "TPOT"),
+        "mbu": tr("Kpi", "MBU"),
+        "throughput": tr("Kpi", "Throughput"),
+        "energy": tr("Kpi", "Energy/token"),
+    }
+
+
+def kpi_values(metrics: dict[str, Any] | None) -> dict[str, Kpi]:
+    """The tiles by key; every one is missing when `metrics` is None."""
+    m = metrics or {}
+    tiles = (
+        _ttft(_part(m, "ttft_ms")),
+        _itl_p50(_part(m, "itl_ms")),
+        _itl_p99(_part(m, "itl_ms")),
+        _jitter(_part(m, "jitter"), _part(m, "fluctuation")),
+        _tpot(_part(m, "tpot_ms")),
+        _mbu(_part(m, "mbu")),
+        _throughput(_part(m, "decode_tok_s"), _part(m, "output_tok_s")),
+        _energy(_part(m, "energy")),
+    )
+    return {tile.key: tile for tile in tiles}
+
+
+def _part(metrics: dict[str, Any], name: str) -> dict[str, Any]:
+    value = metrics.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+
+def _missing(key: str, reason: str) -> Kpi:
+    return Kpi(key, None, DASH, "", QCoreApplication.translate("Kpi", "not available"), reason)
+
+
+def _repeats(dist: dict[str, Any]) -> str:
+    n, std = dist.get("n") or 0, dist.get("std")
+    tr = QCoreApplication.translate
+    word = tr("Kpi", "1 repeat") if n == 1 else tr("Kpi", "{0} repeats").format(n)
+    return word if std is None else f"{word} ± {format_number(std, 2)}"
+
+
+def _ttft(dist: dict[str, Any]) -> Kpi:
+    tr = QCoreApplication.translate
+    value = dist.get("p50")
+    if value is None:
+        return _missing("ttft", tr("Kpi", "No measured request has produced a token yet."))
+    tip = tr("Kpi", "Time from handing over the prompt to the first token, median over the repeats.")
+    return Kpi("ttft", value, *_ms(value, 3), _repeats(dist), tip)
+
+
+def _itl_p50(dist: dict[str, Any]) -> Kpi:
+    tr = QCoreApplication.translate
+    value = dist.get("p50")
+    if value is None:
+        return _missing("itl_p50", tr("Kpi", "A gap needs two tokens of a measured request."))
+    low, high, name = dist.get("p5"), dist.get("p95"), "p5–p95"
+    if low is None:
+        low, name = dist.get("min"), "min–p95"
+    foot = f"{name} {format_number(low, 3)}–{format_number(high, 3)}"
+    tip = tr("Kpi", "Time from one token to the next, median over all gaps of all repeats.")
+    return Kpi("itl_p50", value, *_ms(value, 4), foot, tip)
+
+
+def _itl_p99(dist: dict[str, Any]) -> Kpi:
+    tr = QCoreApplication.translate
+    value = dist.get("p99")
+    if value is None:
+        return _missing("itl_p99", tr("Kpi", "A gap needs two tokens of a measured request."))
+    n = dist.get("n") or 0
+    tip = tr("Kpi", "One gap in a hundred is longer.")
+    if dist.get("low_n"):
+        tip = tr("Kpi", "Fewer than 100 gaps: this is no more than the largest few.")
+        foot = tr("Kpi", "only {0} gaps").format(n)
+    else:
+        foot = tr("Kpi", "longest {0}").format(format_number(dist.get("max"), 3))
+    return Kpi("itl_p99", value, *_ms(value, 3), foot, tip)
+
+
+def _jitter(jitter: dict[str, Any], fluctuation: dict[str, Any]) -> Kpi:
+    tr = QCoreApplication.translate
+    value = jitter.get("jitter_ms")
+    if value is None:
+        reason = jitter.get("reason") or tr("Kpi", "Jitter needs several gaps of a measured request.")
+        return _missing("jitter", str(reason))
+    share = fluctuation.get("p50")
+    foot = "" if share is None else tr("Kpi", "fluct. {0} %").format(format_number(100 * share, 2))
+    tip = tr(
+        "Kpi",
+        "Spread of the gaps after the growth with length is taken out: 1.4826 times the median "
+        "absolute deviation.",
+    )
+    if 0 < value < 0.1:
+        return Kpi("jitter", value, format_number(1000 * value, 2), "µs", foot, tip)
+    return Kpi("jitter", value, format_number(value, 2 if value < 1 else 3), "ms", foot, tip)
+
+
+def _tpot(dist: dict[str, Any]) -> Kpi:
+    tr = QCoreApplication.translate
+    value = dist.get("p50")
+    if value is None:
+        return _missing("tpot", tr("Kpi", "Time per output token needs an answer of two tokens or more."))
+    tip = tr("Kpi", "From the first to the last token, divided by the tokens after the first; median.")
+    return Kpi("tpot", value, *_ms(value, 4), _repeats(dist), tip)
+
+
+def _mbu(mbu: dict[str, Any]) -> Kpi:
+    tr = QCoreApplication.translate
+    value = mbu.get("run")
+    if value is None:
+        reason = mbu.get("reason") or tr("Kpi", "The memory's speed was not measured.")
+        return _missing("mbu", str(reason))
+    reference = mbu.get("reference_gb_s")
+    foot = ""
+    if reference is not None:
+        used, whole = format_number(value * reference, 3), format_number(reference, 3)
+        foot = tr("Kpi", "{0} of {1} GB/s").format(used, whole)
+    tip = tr(
+        "Kpi",
+        "Bytes that a token must read (weights and cache) against what the memory can deliver in that time.",
+    )
+    if value > 1:
+        tip += " " + tr("Kpi", "Above 100 %: part of the model is served from a cache.")
+    return Kpi("mbu", value, format_number(100 * value, 3), "%", foot, tip)
+
+
+def _throughput(decode: dict[str, Any], whole: dict[str, Any]) -> Kpi:
+    tr = QCoreApplication.translate
+    value = decode.get("p50")
+    if value is None:
+        return _missing("throughput", tr("Kpi", "Throughput needs an answer of two tokens or more."))
+    all_of_it = whole.get("p50")
+    foot = "" if all_of_it is None else tr("Kpi", "with TTFT {0}").format(format_number(all_of_it, 3))
+    tip = tr("Kpi", "Tokens a second while decoding, median over the repeats. With TTFT: of the whole request.")
+    return Kpi("throughput", value, format_number(value, 3), "tok/s", foot, tip)
+
+
+def _energy(energy: dict[str, Any]) -> Kpi:
+    tr = QCoreApplication.translate
+    value = energy.get("joules_per_token")
+    if value is None:
+        reason = energy.get("reason") or tr("Kpi", "No energy counter or power reading is available here.")
+        return _missing("energy", str(reason))
+    text, unit = (format_number(value, 3), "J") if value >= 1 else (format_number(1000 * value, 3), "mJ")
+    tip = tr("Kpi", "Energy of the measured requests divided by their tokens.")
+    return Kpi("energy", value, text, unit, str(energy.get("source") or ""), tip)
+
+
+def _ms(value: float, digits: int) -> tuple[str, str]:
+    return format_number(value, digits), "ms"
+
+
+def shown(tile: Kpi) -> str:
+    """Value and unit as one reads them: `20.9 ms`."""
+    return f"{tile.text}{THIN}{tile.unit}" if tile.unit else tile.text

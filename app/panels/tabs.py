@@ -1,0 +1,50 @@
+"""The tabs below the charts: the answer's text, and the log."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QStackedWidget, QTabBar
+
+from app.panels.log import LogView
+from app.panels.output import OutputView
+from app.panels.parts import column, row, set_text
+from app.widgets import Card, ElidedLabel
+
+MIN_HEIGHT = 120
+HEIGHT = 164
+
+
+class BottomTabs(Card):
+    """Output and Log; a note about the text at the right of the tab bar."""
+
+    def __init__(self) -> None:
+        super().__init__((12, 2, 8, 8))
+        self.setMinimumHeight(MIN_HEIGHT)
+        self.bar = QTabBar()
+        self.bar.setDrawBase(False)
+        self.bar.setExpanding(False)
+        self.bar.setAccessibleName(self.tr("Output and log"))
+        self.bar.addTab(self.tr("Output"))
+        self.bar.addTab(self.tr("Log"))
+        self.output = OutputView()
+        self.log = LogView()
+        self._note = ElidedLabel(role="muted")
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self.output)
+        self._stack.addWidget(self.log)
+        head = row(spacing=12)
+        head.addWidget(self.bar)
+        head.addStretch(1)
+        head.addWidget(self._note)
+        body = column(spacing=4)
+        body.addLayout(head)
+        body.addWidget(self._stack, 1)
+        self.body.addLayout(body)
+        self.bar.currentChanged.connect(self._stack.setCurrentIndex)
+
+    def set_note(self, text: str) -> None:
+        """One sentence about the text; "" for none."""
+        set_text(self._note, text)
+
+    def show_log(self) -> None:
+        """Bring the log to the front."""
+        self.bar.setCurrentIndex(1)

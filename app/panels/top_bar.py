@@ -1,0 +1,116 @@
+"""The bar above the page: its title, the session that is shown, what can be done with it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QWidget
+
+from app.panels.parts import row, set_text
+from app.run_controller import RunController, RunState
+from app.widgets import Button, Divider, ElidedLabel, StatusMark, make_label
+
+HEIGHT = 48
+
+
+class TopBar(QWidget):
+    """Page title, session name and state, Open and Save as."""
+
+    def __init__(self, open_action: QAction, save_action: QAction) -> None:
+        super().__init__()
+        self.setFixedHeight(HEIGHT)
+        self.setProperty("surface", "window")
+        self._save_action = save_action
+        self._mark = StatusMark("none")
+        self.name = ElidedLabel(self.tr("No session yet"), "title")
+        self.state = make_label("", "secondary")
+        divider = Divider(vertical=True)
+        divider.setFixedHeight(20)
+        self.open_button = _action_button(open_action, "import")
+        self.save_button = _action_button(save_action, "save")
+        layout = row(self, (16, 0, 12, 0), 10)
+        layout.addWidget(make_label(self.tr("Profile"), "page"))
+        layout.addWidget(divider)
+        layout.addWidget(self._mark)
+        layout.addWidget(self.name)
+        layout.addWidget(self.state)
+        layout.addStretch(1)
+        layout.addWidget(self.open_button)
+        layout.addWidget(self.save_button)
+        self._mark.hide()
+
+    def refresh(self, controller: RunController) -> None:
+        """Show the document that the controller holds."""
+        document, run = controller.document, controller.run
+        if run is None and not controller.active:
+            set_text(self.name, self.tr("No session yet"))
+            set_text(self.state, "")
+            self._mark.hide()
+            self._save_action.setEnabled(False)
+            return
+        name = session_title(controller)
+        set_text(self.name, name)
+        kind, meaning = _MARKS[controller.state]
+        if controller.state is RunState.FINISHED and run is not None and run.status != "finished":
+            kind, meaning = "ring", run.status
+        self._mark.set_kind(kind, meaning)
+        self._mark.setVisible(kind != "none")
+        set_text(self.state, self._words(controller))
+        self.state.setToolTip("")
+        if document.path is not None:
+            self.name.set_tip(str(document.path))
+        self._save_action.setEnabled(document.path is not None)
+        primary = controller.state is RunState.FINISHED and not document.saved and document.path is not None
+        self.save_button.set_kind("primary" if primary and not controller_can_start_primary(controller) else "")
+
+    def _words(self, controller: RunController) -> str:
+        document = controller.document
+        if document.note:
+            return document.note
+        if document.saved:
+            return self.tr("saved session")
+        if controller.active:
+            return self.tr("recording") if document.recording else self.tr("not recording yet")
+        if document.path is None:
+            return self.tr("nothing recorded")
+        return self.tr("recorded")
+
+
+def controller_can_start_primary(controller: RunController) -> bool:
+    """Is the run box's button the page's one primary button now?"""
+    return not controller.active
+
+
+def session_title(controller: RunController) -> str:
+    """`SmolLM2 135M · cpu · 128 → 128` of the session that is shown."""
+    run, config = controller.run, controller.config
+    if run is not None and run.name and run.name != run.model:
+        return run.name
+    parts = [run.model if run is not None and run.model else config.model if config is not None else ""]
+    if config is not None:
+        device = controller.device_label()
+        if device:
+            parts.append(device)
+        prompt = f"{config.prompt_tokens:,}" if config.prompt_tokens is not None else "text"
+        parts.append(f"{prompt} → {config.output_tokens:,}")
+    return " · ".join(part for part in parts if part)
+
+
+_MARKS = {
+    RunState.IDLE: ("none", ""),
+    RunState.LOADING: ("live", "loading"),
+    RunState.RUNNING: ("live", "running"),
+    RunState.STOPPING: ("live", "stopping"),
+    RunState.FINISHED: ("ok", "finished"),
+    RunState.FAILED: ("bad", "failed"),
+}
+
+
+def _action_button(action: QAction, icon_name: str) -> Button:
+    button = Button(action.text(), "", icon_name)
+    button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    button.setToolTip(f"{action.text()} ({action.shortcut().toString()})")
+    button.clicked.connect(action.trigger)
+    action.changed.connect(lambda: button.setEnabled(action.isEnabled()))
+    button.setEnabled(action.isEnabled())
+    return button

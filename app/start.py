@@ -1,0 +1,86 @@
+"""Makes the objects of a window, shows it, then starts the engine: in that order.
+
+Kept apart from `__main__`, whose import must cost nothing.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
+
+from app.background import Background
+from app.crash import install_excepthook, set_up_log
+from app.dialogs import NoDialogs, QtDialogs
+from app.engine_link import EngineLink
+from app.main_window import MainWindow
+from app.options import Options
+from app.run_controller import RunController
+from app.session_library import SessionLibrary
+from app.settings import Settings, settings_path
+from app.theme import Theme
+from app.unattended import Unattended
+from profiler.config import RunConfig, make_config
+from profiler.engine.client import EngineClient
+from profiler.errors import UsageError
+
+
+def run_window(options: Options) -> int:
+    """Shows the window until it is closed; returns the exit code."""
+    set_up_log()
+    app = QApplication.instance() or QApplication(sys.argv[:1])
+    assert isinstance(app, QApplication)
+    app.setApplicationName("decodescope")
+    app.setApplicationDisplayName("Decodescope")
+    app.setDesktopFileName("decodescope")
+    path = settings_path()
+    settings = Settings(path)
+    theme = Theme(options.theme or settings.theme())
+    theme.install(app)
+    background = Background()
+    link = EngineLink(EngineClient)
+    controller = RunController(link, background)
+    dialogs = NoDialogs() if options.unattended else QtDialogs()
+    window = MainWindow(controller, SessionLibrary(background), settings, theme, dialogs)
+    install_excepthook(window.show_crash)
+    if options.size is not None:
+        window.resize(*options.size)
+    unattended = Unattended(window, controller, options, app.exit)
+    _listen_to_signals(unattended, window)
+    window.set_config(options.config or _last_config(settings))
+    window.show()
+    QTimer.singleShot(0, lambda: _begin(window, controller, options, options.session))
+    code = app.exec()
+    window.close()
+    controller.close()
+    if unattended.message and sys.stderr is not None:
+        sys.stderr.write(f"decodescope: {unattended.message}\n")
+    return code
+
+
+def _begin(window: MainWindow, controller: RunController, options: Options, session: Path | None) -> None:
+    """After the first paint: the engine, the file to open, the run to start."""
+    controller.start_engine()
+    if session is not None:
+        window.open_session(session)
+    if options.autostart:
+        window.start()
+
+
+def _last_config(settings: Settings) -> RunConfig:
+    values = settings.last_config()
+    if values is not None:
+        try:
+            return make_config(values)
+        except UsageError:
+            pass  # written by another version
+    return RunConfig()
+
+
+def _listen_to_signals(unattended: Unattended, window: MainWindow) -> None:
+    # Python runs the handler at the controller's next tick: Qt's loop alone would never.
+    signal.signal(signal.SIGINT, lambda *_: unattended.interrupt())
+    signal.signal(signal.SIGTERM, lambda *_: window.close())

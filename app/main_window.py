@@ -65,6 +65,7 @@ class MainWindow(QMainWindow):
         self._connect()
         self._restore()
         self._dress(theme.palette)
+        self.page.setFocus()
 
     def _lay_out(self) -> None:
         middle = QWidget()
@@ -202,7 +203,9 @@ class MainWindow(QMainWindow):
 
     def _save_answered(self, reply: ev.Reply) -> None:
         if not reply.ok:
-            self._save_failed(SessionError(reply.message or self.tr("The file was not written."), reply.detail))
+            self._save_failed(
+                SessionError(reply.message or self.tr("The file was not written."), reply.detail)
+            )
 
     def _save_failed(self, error: SessionError) -> None:
         self._show_file_problem(self.tr("The session was not saved"), error.message, error.detail)

@@ -108,9 +108,7 @@ def parse_options(arguments: Sequence[str]) -> Options:
         if name in given
     }
     paths = {
-        name: Path(given.pop(name))
-        for name in ("session", "save", "screenshot", "kpi_json")
-        if name in given
+        name: Path(given.pop(name)) for name in ("session", "save", "screenshot", "kpi_json") if name in given
     }
     config_file = given.pop("config", None)
     values: dict[str, Any] = {} if config_file is None else read_config(Path(config_file))
@@ -134,7 +132,9 @@ def _check_paths(options: Options) -> None:
         ("--kpi-json", options.kpi_json),
     ):
         if path is not None and not path.absolute().parent.is_dir():
-            raise UsageError(f"The folder of {option}, {path.absolute().parent}, does not exist; create it first.")
+            raise UsageError(
+                f"The folder of {option}, {path.absolute().parent}, does not exist; create it first."
+            )
     if options.save is not None and options.save.exists() and not options.overwrite:
         raise SessionExists(f"{options.save} exists; choose another name or add --overwrite.")
     if options.session is not None and not options.session.is_file():

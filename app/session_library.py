@@ -62,9 +62,7 @@ def _read(path: Path) -> Timeline:
     return timeline
 
 
-def _as_session_error(
-    path: Path, failed: Callable[[SessionError], None]
-) -> Callable[[Exception], None]:
+def _as_session_error(path: Path, failed: Callable[[SessionError], None]) -> Callable[[Exception], None]:
     def convert(error: Exception) -> None:
         if not isinstance(error, SessionError):
             text = f"{path} cannot be used ({type(error).__name__}); the log says more."

@@ -69,6 +69,17 @@ class Palette:
         color.setAlpha(alpha)
         return color
 
+    def mix(self, role: str, alpha: int, base: str = "surface") -> QColor:
+        """A role laid over another with `alpha` 0..255, as one opaque colour (cheaper to fill)."""
+        top, under = QColor(getattr(self, role)), QColor(getattr(self, base))
+        share = alpha / 255
+        return QColor(
+            *(
+                round(over * share + below * (1 - share))
+                for over, below in zip(top.getRgb()[:3], under.getRgb()[:3], strict=True)
+            )
+        )
+
     def text_role(self, data_role: str) -> str:
         """The role to write *words* of a data colour in: the light orange is too pale for text."""
         return "warning" if data_role == "data2" and not self.dark else data_role

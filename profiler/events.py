@@ -386,9 +386,9 @@ def to_dict(event: Event) -> dict[str, JSON]:
 def from_dict(value: dict[str, JSON]) -> Event:
     """The event of a dict. Unknown keys are left out; ValueError on an unknown type."""
     kind = value.get("type")
-    cls = _JSON_EVENTS.get(kind) if isinstance(kind, str) else None
-    if cls is None:
+    if not isinstance(kind, str) or kind not in _JSON_EVENTS:
         raise ValueError(f"unknown event type {kind!r}")
+    cls = _JSON_EVENTS[kind]
     event: Event = cls(**{name: value[name] for name in _FIELDS[kind] if name in value})
     return event
 

@@ -8,7 +8,7 @@ HIDDEN, LAYERS, HEADS, KV_HEADS, INNER, VOCAB, CONTEXT = 64, 2, 4, 2, 96, 300, 5
 
 
 def write_tiny_gguf(path: Path) -> Path:
-    """Write a Llama of 123,200 parameters with random weights to `path`; the path."""
+    """Write a Llama of 100,160 parameters with random weights to `path`; the path."""
     import gguf
     import numpy as np
 
@@ -31,7 +31,7 @@ def write_tiny_gguf(path: Path) -> Path:
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_vocab_size(VOCAB)
     writer.add_tokenizer_model("gpt2")
-    tokens = byte_symbols() + ["<|bos|>", "<|eos|>", "<|pad|>"]
+    tokens = [*byte_symbols(), "<|bos|>", "<|eos|>", "<|pad|>"]
     # One merge, since a BPE without any is refused by the reader.
     tokens += ["th"] + [f"<unused{index}>" for index in range(VOCAB - len(tokens) - 1)]
     writer.add_token_list(tokens)

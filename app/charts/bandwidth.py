@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyqtgraph as pg
-from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
+from PySide6.QtCore import QLineF, QRectF, Qt
 from PySide6.QtGui import QPainter, QPen
 from PySide6.QtWidgets import QWidget
 
@@ -23,12 +23,11 @@ from app.charts.frame import (
     draw_box,
     draw_dashed_v,
     draw_grid,
-    draw_runs,
+    draw_note,
     draw_side_axis,
     draw_words,
     hatch_brush,
     place_beside,
-    runs_width,
 )
 from app.charts.ghosts import bandwidth_ghost
 from app.charts.ticks import end_ticks, format_tick, round_step, round_ticks, stepped_ceiling
@@ -134,6 +133,7 @@ class BandwidthChart(ChartCard):
                 self._x_max *= 2
         self._fill(gpm)
         self._legend_items(busy is None, busy_reason, gpm, gpm_reason)
+        self._plot.renew_below((self.palette_now.name, self._x_max, self._reference))
         self.shown()
 
     def clear(self) -> None:
@@ -225,6 +225,7 @@ class BandwidthChart(ChartCard):
     # -- painting ----------------------------------------------------------------------------
 
     def apply_palette(self, palette: Palette) -> None:
+        self._plot.renew_below((palette.name, self._x_max, self._reference))
         self._raw.setPen(pg.mkPen(palette.color("data3", 70), width=1))
         self._earlier.setPen(pg.mkPen(palette.color("data3", 110), width=1))
         self._current.setPen(pg.mkPen(palette.data3, width=1.5))
@@ -241,7 +242,7 @@ class BandwidthChart(ChartCard):
         words = [(tick, format_tick(tick, step)) for tick in ticks]
         draw_side_axis(painter, frame, words, palette, self.tr("Bandwidth use (%)"), width=AXIS_LEFT_PX)
         if self._reference:
-            right = [(tick, format_number(tick * self._reference / 100, 3)) for tick in ticks]
+            right = _speed_ticks(ticks, self._reference, top, count)
             draw_side_axis(painter, frame, right, palette, "GB/s", right=True, width=AXIS_RIGHT_PX)
         x_count = max(min(int(frame.plot.width() // 42), 8), 2)
         x_ticks = [(tick, format_tick(tick, 1)) for tick in end_ticks(self._x_max, x_count, binary=True)]
@@ -259,7 +260,7 @@ class BandwidthChart(ChartCard):
             painter.setPen(pen)
             painter.drawLine(QLineF(plot.left(), y, plot.right(), y))
             words = [Run(self.tr("measured peak {} GB/s").format(format_number(self._peak)), "data3", 500)]
-            self._words(painter, plot.right() - 4, y + 14, words)
+            draw_note(painter, plot.right() - 4, y + 14, words, palette, right=True)
         if self._reason or not self._series:
             words = self._reason or self.tr("no tokens yet")
             painter.setFont(self.font())
@@ -270,14 +271,16 @@ class BandwidthChart(ChartCard):
                 palette.color("muted"),
                 Qt.AlignmentFlag.AlignHCenter,
             )
-        if self._reference:
-            source = f", {self._source}" if self._source else ""
-            text = f"100 % = {format_number(self._reference)} GB/s{source}"
-            self._words(painter, plot.right() - 4, plot.bottom() - 8, [Run(text, "secondary")])
         if self._running is not None:
             x = round(frame.x_px(float(self._series[self._running].tokens[-1]))) + 0.5
             painter.setPen(QPen(palette.color("accent"), 1))
             painter.drawLine(QLineF(x, plot.top(), x, plot.bottom()))
+        if self._reference:
+            source = f", {self._source}" if self._source else ""
+            text = f"100 % = {format_number(self._reference)} GB/s{source}"
+            draw_note(
+                painter, plot.right() - 4, plot.bottom() - 8, [Run(text, "secondary")], palette, right=True
+            )
         self._paint_crosshair(painter, frame)
 
     def _paint_busy(self, painter: QPainter, frame: Frame) -> None:
@@ -339,8 +342,14 @@ class BandwidthChart(ChartCard):
         width, _ = box_size(lines)
         draw_box(painter, place_beside(x, width, plot.left(), plot.right()), plot.top() + 4, lines, palette)
 
-    def _words(self, painter: QPainter, right: float, y: float, runs: Sequence[Run]) -> None:
-        width = runs_width(runs)
-        rect = QRectF(QPointF(right - width - 2, y - 11), QPointF(right + 2, y + 4))
-        painter.fillRect(rect, self.palette_now.color("surface", 205))
-        draw_runs(painter, right - width, y, runs, self.palette_now)
+
+def _speed_ticks(
+    ticks: Sequence[float], reference_gb_s: float, top_pct: float, count: int
+) -> list[tuple[float, str]]:
+    """(per cent, words in GB/s) for the right axis: at the grid if that is round, else on its own."""
+    speeds = [tick * reference_gb_s / 100 for tick in ticks]
+    if all(speed == 0 or abs(float(f"{speed:.1e}") / speed - 1) < 1e-9 for speed in speeds):
+        return [(tick, format_number(speed, 2)) for tick, speed in zip(ticks, speeds, strict=True)]
+    top = top_pct * reference_gb_s / 100
+    step = round_step(top, count)
+    return [(speed * 100 / reference_gb_s, format_tick(speed, step)) for speed in round_ticks(0, top, count)]

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap
 from PySide6.QtWidgets import QFrame, QGraphicsView, QSizePolicy, QWidget
 
 from app.charts.frame import Frame
@@ -28,16 +28,22 @@ class PlotCanvas(pg.PlotWidget):
     """x under the mouse (data coordinates), None when it left the plot."""
 
     def __init__(self, margins: tuple[int, int, int, int], below: Painting, above: Painting) -> None:
+        """`below` (axes, grid) is painted once and kept until `renew_below` or another size or
+        range; `above` (marks, readouts) is painted every time."""
         super().__init__(
             viewBox=pg.ViewBox(enableMenu=False, enableMouse=False, border=None), enableMenu=False
         )
         self._margins = margins
         self._below, self._above = below, above
         self._ranges = ((0.0, 1.0), (0.0, 1.0))
+        self._below_key: object = None
+        self._kept: tuple[object, QPixmap] | None = None
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
         self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.FullViewportUpdate)
         self.setAntialiasing(False)
+        # pyqtgraph caches the background, where our axes are painted.
+        self.setCacheMode(QGraphicsView.CacheModeFlag.CacheNone)
         self.setBackground(None)
         self.setMenuEnabled(False)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -59,6 +65,10 @@ class PlotCanvas(pg.PlotWidget):
         if ranges != self._ranges:
             self._ranges = ranges
             self.getViewBox().setRange(xRange=ranges[0], yRange=ranges[1], padding=0, disableAutoRange=True)
+
+    def renew_below(self, key: object) -> None:
+        """Paint axes and grid afresh if `key` is another one: all they show besides the ranges."""
+        self._below_key = key
 
     @property
     def ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -83,9 +93,19 @@ class PlotCanvas(pg.PlotWidget):
         return QSize(120, 80)
 
     def drawBackground(self, painter: QPainter, rect: QRectF) -> None:
+        ratio = painter.device().devicePixelRatioF()
+        key = (self.size().toTuple(), ratio, self._ranges, self._below_key)
+        if self._kept is None or self._kept[0] != key:
+            pixmap = QPixmap(self.size() * ratio)
+            pixmap.setDevicePixelRatio(ratio)
+            pixmap.fill(Qt.GlobalColor.transparent)
+            inner = QPainter(pixmap)
+            self._below(inner)
+            inner.end()
+            self._kept = (key, pixmap)
         painter.save()
         painter.resetTransform()
-        self._below(painter)
+        painter.drawPixmap(0, 0, self._kept[1])
         painter.restore()
 
     def drawForeground(self, painter: QPainter, rect: QRectF) -> None:

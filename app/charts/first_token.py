@@ -19,15 +19,16 @@ from app.charts.frame import (
     Run,
     draw_bottom_axis,
     draw_dashed_v,
+    draw_note,
     draw_runs,
     draw_words,
+    font,
     hatch_brush,
     runs_width,
     text_width,
 )
 from app.charts.ghosts import bars_ghost
 from app.charts.ticks import format_tick, round_step, round_ticks, stepped_ceiling
-from app.theme import ui_font
 from app.widgets import LegendItem
 from profiler.units import format_number
 
@@ -181,7 +182,7 @@ class FirstTokenChart(ChartCard):
         self._paint_target(painter, frame, taken)
         if hidden:
             words = self.tr("latest {} of {}").format(len(rows), len(self._bars))
-            self._note(painter, plot.left() + 4, plot.bottom() - 5, [Run(words, "muted")])
+            draw_note(painter, plot.left() + 4, plot.bottom() - 5, [Run(words, "muted")], self.palette_now)
 
     def _paint_row(
         self, painter: QPainter, frame: Frame, position: int, bar: FirstTokenBar, pitch: float, count: int
@@ -192,7 +193,7 @@ class FirstTokenChart(ChartCard):
         last = position == count - 1
         if roomy or _labelled(position, pitch, count):
             room = plot.left() - 6
-            painter.setFont(ui_font(11))
+            painter.setFont(font(11))
             label = painter.fontMetrics().elidedText(bar.label, Qt.TextElideMode.ElideMiddle, int(room))
             rect = QRectF(0, middle - 8, room, 16)
             draw_words(painter, rect, label, palette.color("secondary"), Qt.AlignmentFlag.AlignRight)
@@ -249,7 +250,7 @@ class FirstTokenChart(ChartCard):
                 painter.setBrush(Qt.BrushStyle.NoBrush)
                 painter.drawRect(part.adjusted(0.5, 0.5, -0.5, -0.5))
             else:
-                painter.fillRect(part, palette.color(role, 118 if half else 235))
+                painter.fillRect(part, palette.mix(role, 118 if half else 235))
             left = edge
         whole = QRectF(plot.left(), rect.top(), right - plot.left(), rect.height())
         if cut:
@@ -261,9 +262,7 @@ class FirstTokenChart(ChartCard):
                 plot.left() + 0.36 * whole.width() - width / 2, rect.top() + 1, width, rect.height() - 2
             )
             painter.fillRect(patch, palette.color("surface"))
-            draw_words(
-                painter, patch, word, palette.color("text"), Qt.AlignmentFlag.AlignHCenter, ui_font(11, 600)
-            )
+            draw_words(painter, patch, word, palette.color("text"), Qt.AlignmentFlag.AlignHCenter, weight=600)
         if bar.status in ("running", "failed") and rect.height() >= 6:
             painter.setPen(QPen(palette.color("text" if bar.status == "running" else "bad"), 1.5))
             painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -297,7 +296,7 @@ class FirstTokenChart(ChartCard):
         words = [Run(self.tr("median {} ms").format(format_number(self._median)), "secondary")]
         width = runs_width(words)
         left = x + 6 if x + 6 + width <= plot.right() + RIGHT_PX - 2 else x - 6 - width
-        return self._note(painter, left, bottom - 1, words)
+        return draw_note(painter, left, bottom - 1, words, self.palette_now)
 
     def _paint_target(self, painter: QPainter, frame: Frame, taken: QRectF) -> None:
         if self._target is None or not self._axis:
@@ -310,7 +309,7 @@ class FirstTokenChart(ChartCard):
         words = [Run(text, "secondary")]
         width = runs_width(words)
         if off:
-            places = [plot.right() - width]
+            places = [plot.right() - width, taken.left() - 8 - width]
         else:
             x = frame.x_px(self._target)
             draw_dashed_v(painter, x, plot.top(), plot.bottom(), self.palette_now.color("text"))
@@ -320,15 +319,8 @@ class FirstTokenChart(ChartCard):
             for left in places:
                 fits = plot.left() <= left and left + width <= plot.right() + RIGHT_PX - 2
                 if fits and not QRectF(left - 4, y - 11, width + 8, 15).intersects(taken):
-                    self._note(painter, left, y, words)
+                    draw_note(painter, left, y, words, self.palette_now)
                     return
-
-    def _note(self, painter: QPainter, left: float, y: float, runs: list[Run]) -> QRectF:
-        """Words on a patch of the card's colour; returns where they lie."""
-        rect = QRectF(left - 2, y - 11, runs_width(runs) + 4, 15)
-        painter.fillRect(rect, self.palette_now.color("surface", 215))
-        draw_runs(painter, left, y, runs, self.palette_now)
-        return rect
 
     def _pointed(self, at: QPointF | None) -> None:
         """Bars have no token: hovering one tells its label in the tool tip."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPen, QPixmap, QPolygonF
@@ -48,9 +49,16 @@ class Run:
     weight: int = 400
 
 
+@lru_cache(maxsize=32)
+def font(px: int = AXIS_FONT_PX, weight: int = 400) -> QFont:
+    """The interface font, shared: not to be changed."""
+    return ui_font(px, weight)
+
+
+@lru_cache(maxsize=1024)
 def text_width(text: str, px: int = AXIS_FONT_PX, weight: int = 400) -> float:
     """Width of words in the interface font, px."""
-    return QFontMetricsF(ui_font(px, weight)).horizontalAdvance(text)
+    return QFontMetricsF(font(px, weight)).horizontalAdvance(text)
 
 
 def draw_words(
@@ -59,10 +67,11 @@ def draw_words(
     text: str,
     color: QColor,
     align: Qt.AlignmentFlag,
-    font: QFont | None = None,
+    px: int = AXIS_FONT_PX,
+    weight: int = 400,
 ) -> None:
     """Words in a rectangle, on one line, not cut at its border."""
-    painter.setFont(font or ui_font(AXIS_FONT_PX))
+    painter.setFont(font(px, weight))
     painter.setPen(color)
     painter.drawText(rect, int(align | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextDontClip), text)
 
@@ -70,11 +79,10 @@ def draw_words(
 def draw_runs(painter: QPainter, x: float, y: float, runs: Sequence[Run], palette: Palette) -> float:
     """Words of mixed styles from `x` (px) on the base line `y`; returns the right end."""
     for run in runs:
-        font = ui_font(AXIS_FONT_PX, run.weight)
-        painter.setFont(font)
+        painter.setFont(font(AXIS_FONT_PX, run.weight))
         painter.setPen(palette.color(run.role))
         painter.drawText(QPointF(x, y), run.text)
-        x += QFontMetricsF(font).horizontalAdvance(run.text)
+        x += text_width(run.text, AXIS_FONT_PX, run.weight)
     return x
 
 
@@ -98,12 +106,33 @@ def draw_box(
 ) -> QRectF:
     """A readout box with its top left corner at (x, y); returns where it lies."""
     width, height = box_size(lines)
-    rect = QRectF(round(x) + 0.5, round(y) + 0.5, round(width), round(height))
-    painter.setPen(QPen(palette.color("control_border"), 1))
-    painter.setBrush(palette.color("tooltip", 240))
-    painter.drawRect(rect)
+    rect = QRectF(round(x), round(y), round(width), round(height))
+    # Two fills: a stroked rectangle with smooth edges costs ten times as much.
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+    painter.fillRect(rect, palette.color("control_border"))
+    painter.fillRect(rect.adjusted(1, 1, -1, -1), palette.color("tooltip"))
     for number, line in enumerate(lines):
         draw_runs(painter, rect.left() + BOX_PAD_PX, rect.top() + 16 + number * LINE_PX, line, palette)
+    return rect
+
+
+def draw_note(
+    painter: QPainter,
+    x: float,
+    y: float,
+    runs: Sequence[Run],
+    palette: Palette,
+    right: bool = False,
+) -> QRectF:
+    """Words on a patch of the card's colour, so that data does not run through them.
+
+    They begin at `x` (end there with `right`) on the base line `y`. Returns where they lie.
+    """
+    width = runs_width(runs)
+    left = x - width if right else x
+    rect = QRectF(left - 2, y - 11, width + 4, 15)
+    painter.fillRect(rect, palette.color("surface", 210))
+    draw_runs(painter, left, y, runs, palette)
     return rect
 
 
@@ -182,7 +211,7 @@ def draw_side_axis(
         draw_words(painter, rect, words, palette.color("secondary"), align)
     if title and text_width(title) <= plot.height() + 10:
         painter.save()
-        painter.translate(edge + width - 8 if right else edge - width + 7, plot.center().y())
+        painter.translate(edge + width - 5 if right else edge - width + 7, plot.center().y())
         painter.rotate(-90)
         half = plot.height() / 2
         draw_words(
@@ -212,13 +241,18 @@ def triangle(x: float, y: float, half: float = 3.5, down: bool = False) -> QPoly
 
 def hatch_brush(color: QColor, ratio: float = 1.0, pitch: int = 6) -> QBrush:
     """Diagonal lines `pitch` px apart that stay straight at any scale: a tile in device pixels."""
+    return _hatch(color.rgba(), ratio, pitch)
+
+
+@lru_cache(maxsize=64)
+def _hatch(rgba: int, ratio: float, pitch: int) -> QBrush:
     side = round(pitch * ratio)
     tile = QPixmap(side, side)
     tile.setDevicePixelRatio(ratio)
     tile.fill(Qt.GlobalColor.transparent)
     painter = QPainter(tile)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.setPen(QPen(color, 1))
+    painter.setPen(QPen(QColor.fromRgba(rgba), 1))
     size = side / ratio
     for shift in (-size, 0.0, size):
         painter.drawLine(QPointF(shift - 1, size + 1), QPointF(shift + size + 1, -1))

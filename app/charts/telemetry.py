@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pyqtgraph as pg
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
-from PySide6.QtGui import QPainter, QPen, QPolygonF
+from PySide6.QtGui import QPainter, QPen
 from PySide6.QtWidgets import QWidget
 
 from app.charts.base import ChartCard
@@ -21,12 +22,13 @@ from app.charts.frame import (
     draw_dashed_v,
     draw_runs,
     draw_words,
+    font,
     runs_width,
     text_width,
 )
 from app.charts.ghosts import telemetry_ghost
-from app.charts.ticks import end_ticks, format_tick, stepped_bounds, stepped_ceiling
-from app.theme import Palette, ui_font
+from app.charts.ticks import end_ticks, format_tick, stepped_bounds, stepped_time
+from app.theme import Palette
 from app.widgets import Banner, LegendItem
 from profiler.units import DASH, format_number
 
@@ -111,7 +113,7 @@ class TelemetryChart(ChartCard):
         self._now = max(
             [float(row.t_s[-1]) for row in rows if len(row.t_s)] + [zone.t1_s for zone in zones] + [0.0]
         )
-        self._axis = stepped_ceiling(max(t_max_s, self._now, 1.0), self._axis, fill=0.6)
+        self._axis = stepped_time(max(t_max_s, 1.0), self._now, self._axis)
         for panel in panels:
             values = [row.values[np.isfinite(row.values)] for row in panel]
             values = [part for part in values if len(part)]
@@ -169,7 +171,7 @@ class TelemetryChart(ChartCard):
         plot = self._plot()
         axis = self._axis or 1.0
         frame = Frame(plot, 0.0, axis, 0.0, 1.0)
-        ticks = end_ticks(axis, max(min(int(plot.width() // 36), 11), 2))
+        ticks = end_ticks(axis, max(min(int(plot.width() // 28), 12), 2))
         step = ticks[1] - ticks[0] if len(ticks) > 1 else 1.0
         words = [(tick, format_tick(tick, step)) for tick in ticks]
         words[-1] = (ticks[-1], f"{words[-1][1]} s")
@@ -206,14 +208,21 @@ class TelemetryChart(ChartCard):
             width = max(right - left - 1, 1.0)
             strong = zone.running
             column = QRectF(left, plot.top(), width, plot.height())
-            painter.fillRect(column, palette.color("data1", 42 if strong else 22))
+            painter.fillRect(column, palette.mix("data1", 42 if strong else 22))
             lane = QRectF(left, 0, width, ZONE_PX)
-            painter.fillRect(lane, palette.color("data1", 130 if strong else 60))
+            painter.fillRect(lane, palette.mix("data1", 130 if strong else 60))
             size = 11 if text_width(zone.label, 11, 500) + 4 <= width else 10
             if text_width(zone.label, size, 500) + 2 <= width:
                 color = palette.color("text" if strong else "secondary")
-                font = ui_font(size, 600 if strong else 500)
-                draw_words(painter, lane, zone.label, color, Qt.AlignmentFlag.AlignHCenter, font)
+                draw_words(
+                    painter,
+                    lane,
+                    zone.label,
+                    color,
+                    Qt.AlignmentFlag.AlignHCenter,
+                    size,
+                    600 if strong else 500,
+                )
 
     def _paint_panel(self, painter: QPainter, frame: Frame, area: QRectF, panel: list[TelemetryRow]) -> None:
         palette = self.palette_now
@@ -243,8 +252,7 @@ class TelemetryChart(ChartCard):
 
     def _paint_name(self, painter: QPainter, base: float, row: TelemetryRow, role: str) -> None:
         room = self._left_px() - TICK_COLUMN_PX - 4
-        font = ui_font(11, 500)
-        painter.setFont(font)
+        painter.setFont(font(11, 500))
         label = painter.fontMetrics().elidedText(row.label, Qt.TextElideMode.ElideRight, int(room))
         runs = [Run(label, role, 500)]
         if row.unit and runs_width(runs) + text_width(f"  {row.unit}") <= room:
@@ -260,15 +268,10 @@ class TelemetryChart(ChartCard):
         x = frame.plot.left() + (t - frame.x_low) * span_x
         y = frame.plot.bottom() - (values - frame.y_low) * span_y
         painter.setPen(QPen(self.palette_now.color(row.color_role), 1))
-        good = np.isfinite(y)
-        edges = np.flatnonzero(np.diff(np.concatenate(([False], good, [False])).astype(int)))
-        for start, stop in zip(edges[::2], edges[1::2], strict=True):
-            pairs = zip(x[start:stop].tolist(), y[start:stop].tolist(), strict=True)
-            points = [QPointF(a, round(b) + 0.5) for a, b in pairs]
-            if len(points) == 1:
-                painter.drawLine(QLineF(points[0], points[0] + QPointF(2, 0)))
-            else:
-                painter.drawPolyline(QPolygonF(points))
+        if len(x) == 1:
+            painter.drawLine(QLineF(x[0], y[0], x[0] + 2, y[0]))
+            return
+        painter.drawPath(pg.functions.arrayToQPath(x, np.round(y) + 0.5, connect="finite"))
 
     def apply_palette(self, palette: Palette) -> None:
         self.banner.set_theme(palette)

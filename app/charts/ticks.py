@@ -7,6 +7,8 @@ import math
 from profiler.units import MINUS
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+_STEPS_BELOW_10 = (1.0, 2.0, 5.0, 10.0)
+"""25 and 250 are round, 2.5 is not."""
 _CEILINGS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 
@@ -16,7 +18,8 @@ def round_step(span: float, count: int) -> float:
         return 1.0
     raw = span / max(count, 1)
     power = 10.0 ** math.floor(math.log10(raw))
-    return next(step * power for step in _STEPS if step * power >= raw * (1 - 1e-9))
+    steps = _STEPS if power >= 10 else _STEPS_BELOW_10
+    return next(step * power for step in steps if step * power >= raw * (1 - 1e-9))
 
 
 def round_ticks(low: float, high: float, count: int) -> list[float]:
@@ -79,12 +82,26 @@ def stepped_ceiling(value: float, current: float | None, fill: float = 0.4) -> f
     return round_ceiling(value)
 
 
+def stepped_time(expected: float, now: float, current: float | None) -> float:
+    """End of a time axis: round, at least `now`, and not moved by small changes of the forecast."""
+    wanted = max(expected, now)
+    if current is not None and now <= current and 0.6 * current <= wanted <= 1.15 * current:
+        return current
+    if expected < now:
+        # The forecast was passed: leave room, so that the axis grows seldom.
+        wanted = 1.2 * now
+    if wanted <= 0:
+        return 1.0
+    step = round_step(wanted, 12)
+    return math.ceil(wanted / step - 1e-9) * step
+
+
 def stepped_range(
     low: float,
     high: float,
     current: tuple[float, float] | None,
     below: float = 0.8,
-    above: float = 1.8,
+    above: float = 1.4,
 ) -> tuple[float, float]:
     """A range round the core [low, high] that stays put while the core sits well inside it.
 
@@ -99,7 +116,7 @@ def stepped_range(
     wanted_low, wanted_high = low - below * span, high + above * span
     if low >= 0:
         wanted_low = max(wanted_low, 0.0)
-    step = round_step(wanted_high - wanted_low, 8)
+    step = round_step(wanted_high - wanted_low, 12)
     return math.floor(wanted_low / step + 1e-9) * step, math.ceil(wanted_high / step - 1e-9) * step
 
 
@@ -109,7 +126,11 @@ def stepped_bounds(
     """Lowest and highest tick of a small plot: round, tight, and steady (see `stepped_range`)."""
     if floor is not None:
         low = min(low, floor)
-    span = max(high - low, 0.02 * max(abs(high), abs(low)), 1e-9)
+    least = max(0.02 * max(abs(high), abs(low)), 1e-9)
+    if high - low < least:
+        middle = (high + low) / 2
+        low, high = middle - least / 2, middle + least / 2
+    span = high - low
     if (
         current is not None
         and current[0] <= low
@@ -118,8 +139,8 @@ def stepped_bounds(
     ):
         return current
     step = round_step(span, 4)
-    bottom = math.floor(low / step + 1e-9) * step
-    top = math.ceil(high / step - 1e-9) * step
-    if top <= bottom:
-        top = bottom + step
+    # A little air, so that a flat top is not drawn on the edge; none below a fixed floor.
+    below = 0.0 if floor is not None and low >= floor else 0.05 * span
+    bottom = math.floor((low - below) / step + 1e-9) * step
+    top = math.ceil((high + 0.05 * span) / step - 1e-9) * step
     return bottom, top

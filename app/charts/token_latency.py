@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyqtgraph as pg
-from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
+from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QPainter, QPen
 from PySide6.QtWidgets import QWidget
 
@@ -23,18 +23,22 @@ from app.charts.frame import (
     draw_box,
     draw_dashed_v,
     draw_grid,
-    draw_runs,
     draw_side_axis,
     draw_words,
-    hatch_brush,
     place_beside,
-    runs_width,
-    text_width,
-    triangle,
 )
 from app.charts.ghosts import token_ghost
 from app.charts.items import BandItem, DotsItem
 from app.charts.ticks import end_ticks, format_tick, round_step, round_ticks, stepped_range
+from app.charts.token_marks import (
+    TrendLine,
+    paint_floor,
+    paint_live,
+    paint_outside,
+    paint_target,
+    paint_trend_words,
+    percent_ticks,
+)
 from app.theme import Palette
 from app.widgets import LegendItem
 from profiler.units import format_number
@@ -52,21 +56,6 @@ class TokenSeries:
     label: str
     gaps_ms: Floats
     warmup: bool = False
-
-
-@dataclass(frozen=True)
-class TrendLine:
-    """A straight line from token `x0` to `x1` (ms at both) and its words.
-
-    `slope` e.g. "+0.26 µs per token", `interval` e.g. "95 % CI 0.19 to 0.33" (or "").
-    """
-
-    x0: float
-    y0_ms: float
-    x1: float
-    y1_ms: float
-    slope: str = ""
-    interval: str = ""
 
 
 class TokenLatencyChart(ChartCard):
@@ -153,6 +142,7 @@ class TokenLatencyChart(ChartCard):
         self._choose_range()
         self._fill(len(counted))
         self._legend_items(len(counted))
+        self._plot.renew_below((self.palette_now.name, self._x_max, self._y, _steady(self._centre)))
         self.shown()
 
     def clear(self) -> None:
@@ -184,7 +174,7 @@ class TokenLatencyChart(ChartCard):
             self._plot.set_ranges((0, self._x_max), (0, 1))
             return
         self._centre = float(np.median(p50[good]))
-        low, high = float(np.quantile(p5[good], 0.03)), float(np.quantile(p95[good], 0.97))
+        low, high = float(np.quantile(p5[good], 0.08)), float(np.quantile(p95[good], 0.92))
         least = max(0.04 * self._centre, 1e-6)
         if high - low < least:
             middle = (high + low) / 2
@@ -267,6 +257,7 @@ class TokenLatencyChart(ChartCard):
     # -- painting ----------------------------------------------------------------------------
 
     def apply_palette(self, palette: Palette) -> None:
+        self._plot.renew_below((palette.name, self._x_max, self._y, _steady(self._centre)))
         self._earlier.set_color(palette.color("data1", 105 if palette.dark else 95))
         self._current.set_color(palette.color("data1", 225))
         self._band.set_color(palette.color("data1", 46 if palette.dark else 36))
@@ -275,7 +266,7 @@ class TokenLatencyChart(ChartCard):
         self._floor_curve.setPen(pg.mkPen(palette.data3, width=1.6, dash=[6, 2.5, 1.5, 2.5]))
 
     def _ticks(self, frame: Frame) -> tuple[list[float], float]:
-        count = max(int(frame.plot.height() // 30), 2)
+        count = min(max(int(frame.plot.height() // 26), 2), 8)
         step = round_step(frame.y_high - frame.y_low, count)
         return round_ticks(frame.y_low, frame.y_high, count), step
 
@@ -288,22 +279,11 @@ class TokenLatencyChart(ChartCard):
             draw_grid(painter, frame, ticks, palette)
             words = [(tick, format_tick(tick, step)) for tick in ticks]
             draw_side_axis(painter, frame, words, palette, self.tr("ITL (ms)"), width=AXIS_LEFT_PX)
-            self._paint_percent_axis(painter, frame)
+            if self._centre:
+                percents = percent_ticks(frame, self._centre)
+                title = self.tr("against median (%)")
+                draw_side_axis(painter, frame, percents, palette, title, right=True, width=AXIS_RIGHT_PX)
         draw_bottom_axis(painter, frame, x_ticks, palette, self.tr("Output token"))
-
-    def _paint_percent_axis(self, painter: QPainter, frame: Frame) -> None:
-        centre = self._centre
-        if not centre:
-            return
-        low, high = ((bound / centre - 1) * 100 for bound in (frame.y_low, frame.y_high))
-        count = max(int(frame.plot.height() // 30), 2)
-        step = round_step(high - low, count)
-        ticks = []
-        for percent in round_ticks(low, high, count):
-            words = format_tick(percent, step)
-            ticks.append((centre * (1 + percent / 100), f"+{words}" if percent > 1e-9 else words))
-        title = self.tr("against median (%)")
-        draw_side_axis(painter, frame, ticks, self.palette_now, title, right=True, width=AXIS_RIGHT_PX)
 
     def _paint_above(self, painter: QPainter) -> None:
         frame = self._plot.frame()
@@ -312,118 +292,33 @@ class TokenLatencyChart(ChartCard):
             draw_words(
                 painter,
                 plot,
-                self.tr("no tokens yet"),
+                self._nothing(),
                 self.palette_now.color("muted"),
                 Qt.AlignmentFlag.AlignHCenter,
             )
             return
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        self._paint_floor(painter, frame)
-        self._paint_target(painter, frame)
-        taken = [self._paint_outside(painter, frame), self._paint_trend_words(painter, plot)]
-        self._paint_live(painter, frame, taken)
+        palette = self.palette_now
+        if self._floor is not None:
+            paint_floor(painter, frame, palette, float(self._floor[-1]), self._centre)
+        if self._target is not None:
+            paint_target(painter, frame, palette, self._target)
+        taken = [
+            paint_outside(painter, frame, palette, self._above_points, self._above, self._below),
+            QRectF()
+            if self._trend is None
+            else paint_trend_words(painter, frame.plot, palette, self._trend, self._floor is not None),
+        ]
+        if self._running is not None and 0 <= self._running < len(self._series):
+            token = len(self._series[self._running].gaps_ms) + FIRST_GAP_TOKEN - 1
+            paint_live(painter, frame, palette, token, taken)
         self._paint_crosshair(painter, frame)
 
-    def _paint_floor(self, painter: QPainter, frame: Frame) -> None:
-        if self._floor is None:
-            return
-        palette, plot = self.palette_now, frame.plot
-        limit = float(self._floor[-1])
-        y = frame.y_px(limit)
-        if not plot.top() < y < plot.bottom():
-            return
-        ratio = painter.device().devicePixelRatioF()
-        painter.fillRect(
-            QRectF(plot.left(), y, plot.width(), plot.bottom() - y),
-            hatch_brush(palette.color("data3", 40), ratio),
-        )
-        words = self.tr("physical limit here {} ms").format(format_number(limit))
-        self._words(painter, plot.right() - 5, y - 6, [Run(words, "data3", 500)], right=True)
-        if self._centre and self._centre > limit:
-            share = round(100 * limit / self._centre)
-            top = frame.y_px(self._centre)
-            x = round(plot.left() + 0.58 * plot.width()) + 0.5
-            if y - top > 60:
-                painter.setPen(QPen(palette.color("secondary"), 1))
-                painter.drawLine(QLineF(x, top + 4, x, y - 4))
-                painter.setBrush(palette.color("secondary"))
-                painter.setPen(Qt.PenStyle.NoPen)
-                painter.drawPolygon(triangle(x, top + 3, 3))
-                painter.drawPolygon(triangle(x, y - 3, 3, down=True))
-                middle = (top + y) / 2
-                self._words(
-                    painter,
-                    x + 8,
-                    middle,
-                    [Run(self.tr("{} % of the limit's speed").format(share), "text", 600)],
-                )
-
-    def _paint_target(self, painter: QPainter, frame: Frame) -> None:
-        if self._target is None or not frame.y_low < self._target < frame.y_high:
-            return
-        palette, plot = self.palette_now, frame.plot
-        y = round(frame.y_px(self._target)) + 0.5
-        pen = QPen(palette.color("bad"), 1)
-        pen.setDashPattern([2, 3])
-        painter.setPen(pen)
-        painter.drawLine(QLineF(plot.left(), y, plot.right(), y))
-        words = self.tr("target {} ms").format(format_number(self._target))
-        self._words(painter, plot.left() + 5, y - 4, [Run(words, "bad")])
-
-    def _paint_outside(self, painter: QPainter, frame: Frame) -> QRectF:
-        palette, plot = self.palette_now, frame.plot
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(palette.color("muted"))
-        last = -10.0
-        for x in np.sort(self._above_points).tolist():
-            px = frame.x_px(x)
-            if px - last >= 3:
-                painter.drawPolygon(triangle(px, plot.top() + 1))
-                last = px
-        if not self._above and not self._below:
-            return QRectF()
-        parts = []
-        if self._above:
-            parts.append(self.tr("{} above the axis").format(f"{self._above:,}"))
-        if self._below:
-            parts.append(self.tr("{} below").format(f"{self._below:,}"))
-        runs = [Run("     " + ", ".join(parts), "secondary")]
-        rect = self._words(painter, plot.left() + 6, plot.bottom() - 8, runs)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(palette.color("muted"))
-        painter.drawPolygon(triangle(rect.left() + 7, rect.bottom() - 11, 4))
-        return rect
-
-    def _paint_trend_words(self, painter: QPainter, plot: QRectF) -> QRectF:
-        line = self._trend
-        if line is None or not line.slope:
-            return QRectF()
-        role = self.palette_now.text_role("data2")
-        runs = [Run(line.slope, role, 600)]
-        if line.interval:
-            runs.append(Run(f"  {line.interval}", "secondary"))
-        width, height = box_size([runs])
-        below = self._floor is None
-        top = plot.bottom() - height - 6 if below else plot.top() + 6
-        if width > plot.width() - 8:
-            runs = runs[:1]
-            width, height = box_size([runs])
-        return draw_box(painter, plot.right() - width - 2, top, [runs], self.palette_now)
-
-    def _paint_live(self, painter: QPainter, frame: Frame, taken: Sequence[QRectF]) -> None:
-        if self._running is None or not 0 <= self._running < len(self._series):
-            return
-        gaps = self._series[self._running].gaps_ms
-        palette, plot = self.palette_now, frame.plot
-        x = round(frame.x_px(len(gaps) + FIRST_GAP_TOKEN - 1)) + 0.5
-        painter.setPen(QPen(palette.color("accent"), 1))
-        painter.drawLine(QLineF(x, plot.top(), x, plot.bottom()))
-        width = text_width("live", 11, 600)
-        left = x - width - 5 if x - width - 5 > plot.left() + 2 else x + 5
-        rect = QRectF(left, plot.bottom() - 19, width, 15)
-        if any(rect.adjusted(-3, 0, 3, 0).intersects(other) for other in taken):
-            rect.moveBottom(min(other.top() for other in taken if not other.isNull()) - 3)
-        self._words(painter, left, rect.bottom() - 4, [Run(self.tr("live"), "accent", 600)])
+    def _nothing(self) -> str:
+        """Why there is no dot."""
+        if self._running is None and self._series:
+            return self.tr("one token only: there is no gap to show")
+        return self.tr("no tokens yet")
 
     def _paint_crosshair(self, painter: QPainter, frame: Frame) -> None:
         at = self.crosshair
@@ -451,19 +346,13 @@ class TokenLatencyChart(ChartCard):
         width, _ = box_size(lines)
         draw_box(painter, place_beside(x, width, plot.left(), plot.right()), plot.top() + 4, lines, palette)
 
-    def _words(
-        self, painter: QPainter, x: float, y: float, runs: Sequence[Run], right: bool = False
-    ) -> QRectF:
-        """Words on a patch of the card's colour, so that dots do not run through them."""
-        width = runs_width(runs)
-        left = x - width if right else x
-        rect = QRectF(left - 2, y - 11, width + 4, 15)
-        painter.fillRect(rect, self.palette_now.color("surface", 205))
-        draw_runs(painter, left, y, runs, self.palette_now)
-        return rect
-
     def _pointed(self, x: float | None) -> None:
         self.hovered.emit(None if x is None else round(x))
+
+
+def _steady(value: float | None) -> float | None:
+    """A value as far as the axis shows it: four figures."""
+    return None if value is None else float(f"{value:.4g}")
 
 
 def _token_ceiling(x_max: int, longest: int) -> int:

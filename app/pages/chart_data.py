@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from app.charts.bandwidth import BandwidthSeries, BusyWindow
+from app.charts.first_token import FirstTokenBar, Status
 from app.charts.token_latency import TokenSeries, TrendLine
 from profiler.analysis.bandwidth import bytes_model_from_facts, reference_from_facts, step_mbu
 from profiler.analysis.steps import StepView, step_view
-from profiler.timeline import Request, Run
-from profiler.units import format_number
+from profiler.config import RunConfig
+from profiler.timeline import Request, Run, Timeline
+from profiler.units import NS_PER_MS, format_number
 
 Floats = npt.NDArray[np.float64]
 
@@ -110,4 +113,130 @@ def mbu_of(run: Run, request: Request, cache: Cache) -> Floats | None:
     view = cache.view(request)
     if not len(view.gaps_ms):
         return None
-    return 100.0 * step_mbu(view.gaps_ms, view.gap_kv_len, model, reference.gb_s)
+    return 100.0 * step_mbu(view.gaps_ms * NS_PER_MS, view.gap_kv_len, model, reference.gb_s)
+
+
+def first_token_bars(run: Run, config: RunConfig | None) -> list[FirstTokenBar]:
+    """One bar a request, and one a request still to come while the run is on (`config`)."""
+    bars = [_bar(run, request, index == 0 and _is_cold(run)) for index, request in enumerate(run.requests)]
+    if config is not None:
+        for index in range(len(run.requests), config.total_requests):
+            warmup = index < config.warmup
+            number = index + 1 if warmup else index - config.warmup + 1
+            label = f"{'Warm-up' if warmup else 'Repeat'} {number}"
+            bars.append(FirstTokenBar(label, warmup=warmup, status="waiting"))
+    return bars
+
+
+def _is_cold(run: Run) -> bool:
+    """Is the first request of this run the first of its process? A model kept loaded is warm."""
+    return any(span.name == "load" for span in run.spans) or bool(run.requests and run.requests[0].warmup)
+
+
+def _bar(run: Run, request: Request, cold: bool) -> FirstTokenBar:
+    view = step_view(request) if len(request) < 4 else None
+    first_ns = int(view.t_ns[0]) if view is not None and len(view) else None
+    if first_ns is None and len(request):
+        arrived = np.flatnonzero(request.k)
+        first_ns = int(request.t_ns[arrived[0]]) if len(arrived) else None
+    spans = tuple(
+        (span.name, (span.end_ns - span.t_ns) / NS_PER_MS)
+        for span in request.spans
+        if first_ns is None or span.end_ns <= first_ns + NS_PER_MS
+    )
+    total = None if first_ns is None else (first_ns - request.t0_ns) / NS_PER_MS
+    status: Status = "done"
+    if request.end_status in ("error", "cancelled") and total is None:
+        status = "failed"
+    elif total is None:
+        status = "running" if run.status == "running" else "failed"
+    return FirstTokenBar(request_label(run, request), spans, total, request.warmup, cold, status)
+
+
+@dataclass(frozen=True)
+class BandwidthView:
+    """What `BandwidthChart.refresh` takes, by name."""
+
+    series: list[BandwidthSeries]
+    reference_gb_s: float | None
+    reference_source: str
+    busy: list[BusyWindow] | None
+    busy_reason: str | None
+    reason: str | None
+    running_index: int | None
+
+
+def bandwidth_view(timeline: Timeline, run: Run, cache: Cache) -> BandwidthView:
+    """Model-based utilisation of each request, and the driver's busy time of the newest."""
+    model, no_model = bytes_model_from_facts(run.facts.get("footprint"))
+    reference = reference_from_facts(run.facts.get("reference"))
+    series: list[BandwidthSeries] = []
+    shown: Request | None = None
+    live: int | None = None
+    for request in run.requests:
+        mbu = mbu_of(run, request, cache)
+        if mbu is None:
+            continue
+        if run.status == "running" and request.end_ns is None:
+            live = len(series)
+        shown = request
+        tokens = np.arange(2, 2 + len(mbu), dtype=np.float64)
+        series.append(BandwidthSeries(request_label(run, request), tokens, mbu, request.warmup))
+    busy, busy_reason = _busy_windows(timeline, shown, cache)
+    reason = no_model or reference.reason if run.facts else None
+    return BandwidthView(
+        series,
+        reference.gb_s,
+        _source_words(reference.source),
+        busy,
+        busy_reason,
+        _sentence(reason) if reason else None,
+        live,
+    )
+
+
+def _source_words(source: str | None) -> str:
+    return "measured here" if source == "measured" else source or ""
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
+def _busy_windows(
+    timeline: Timeline, request: Request | None, cache: Cache
+) -> tuple[list[BusyWindow] | None, str | None]:
+    """The driver's memory-busy share, each reading as wide as its window."""
+    columns = next((timeline.samples[n] for n in sorted(timeline.samples) if n.startswith("gpu")), None)
+    if columns is None:
+        return None, "needs an NVIDIA GPU"
+    shares = columns.values("memory_busy_pct")
+    known = np.flatnonzero(np.isfinite(shares))
+    if len(known) == 0:
+        return None, "the driver does not tell it"
+    if request is None or not len(cache.view(request)):
+        return [], None
+    stamps = cache.view(request).t_ns
+    window_ns = _busy_window_ns(timeline, columns.t_ns[known])
+    windows = []
+    for at in known:
+        end = int(columns.t_ns[at])
+        begin = end - window_ns
+        if end <= stamps[0] or begin >= stamps[-1]:
+            continue
+        low, high = np.searchsorted(stamps, (begin, end))
+        inside = bool(begin >= stamps[0] and end <= stamps[-1])
+        windows.append(
+            BusyWindow(float(max(low, 1)), float(min(high, len(stamps))), float(shares[at]), inside)
+        )
+    return windows, None
+
+
+def _busy_window_ns(timeline: Timeline, stamps_ns: npt.NDArray[np.int64]) -> int:
+    """Length of the driver's window: told by the sampler, else the distance of readings."""
+    fact = timeline.facts.get("telemetry")
+    for gpu in fact.get("gpus", []) if isinstance(fact, dict) else []:
+        told = gpu.get("busy_window_ms") if isinstance(gpu, dict) else None
+        if isinstance(told, (int, float)) and told > 0:
+            return round(told * NS_PER_MS)
+    return int(np.median(np.diff(stamps_ns))) if len(stamps_ns) > 1 else 250 * NS_PER_MS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QGridLayout, QSplitter, QWidget
+from PySide6.QtWidgets import QGridLayout, QScrollArea, QSplitter, QWidget
 
 from app.charts.bandwidth import BandwidthChart
 from app.charts.first_token import FirstTokenChart
@@ -19,10 +19,10 @@ from app.pages.chart_data import (
     mbu_of,
     output_length,
     running_index,
-    telemetry_view,
     token_series,
     trend_line,
 )
+from app.pages.telemetry_data import telemetry_view
 from app.panels.failure_card import FailureCard
 from app.panels.kpi_strip import KpiStrip
 from app.panels.parts import column, row
@@ -64,6 +64,8 @@ class ProfilePage(QWidget):
         self.tabs = BottomTabs()
         self.keys = KeysCard()
         self.splitter = QSplitter(Qt.Orientation.Vertical)
+        # Somewhere for the focus to be before anything is chosen: no ring on the first button.
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self._lay_out()
         self._connect()
         self._show_empty(True)
@@ -95,7 +97,11 @@ class ProfilePage(QWidget):
         line = row(self)
         line.addWidget(self.setup)
         line.addWidget(Divider(vertical=True))
-        line.addWidget(content, 1)
+        scroll = QScrollArea()
+        scroll.setWidget(content)
+        scroll.setWidgetResizable(True)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        line.addWidget(scroll, 1)
 
     def _connect(self) -> None:
         controller = self._controller
@@ -156,15 +162,23 @@ class ProfilePage(QWidget):
         self.setup.set_locked(self._controller.active)
         if state is RunState.LOADING:
             self._show_empty(False)
-            for chart in self.charts:
-                chart.clear()
-                chart.show_ghost(False)
+            self._clear_charts()
         elif state is RunState.IDLE and self._controller.run is None:
             self._show_empty(True)
         elif state is RunState.FINISHED:
             self._show_empty(False)
             self.failure.hide()
         self.run_box.refresh(self._controller, self.setup.checked_config())
+
+    def _clear_charts(self) -> None:
+        """Axes as long as the run that begins, without data."""
+        config = self._controller.config
+        for chart in self.charts:
+            chart.clear()
+            chart.show_ghost(False)
+        if config is not None:
+            self.token_latency.refresh([], config.output_tokens)
+            self.bandwidth.refresh([], config.output_tokens)
 
     def _show_empty(self, empty: bool) -> None:
         self.welcome.setVisible(empty)
@@ -238,9 +252,19 @@ class ProfilePage(QWidget):
             floor_ms=floor_curve(run, tokens),
             trend=trend_line(run, metrics, tokens) if controller.values_final else None,
         )
-        self.first_token.refresh(first_token_bars(run, planned), None)
-        self.bandwidth.refresh(*bandwidth_view(controller.timeline, run, cache, tokens))
-        self.telemetry.refresh(*telemetry_view(controller.timeline, run, controller.now_ns()))
+        self.first_token.refresh(first_token_bars(run, planned))
+        view = bandwidth_view(controller.timeline, run, cache)
+        self.bandwidth.refresh(
+            view.series,
+            tokens,
+            view.reference_gb_s,
+            view.reference_source,
+            view.busy,
+            view.busy_reason,
+            running_index=view.running_index,
+            reason=view.reason,
+        )
+        self.telemetry.refresh(*telemetry_view(controller.timeline, run, planned, controller.now_ns()))
 
     def _text_note(self, run: Run) -> str:
         facts = run.facts.get("model")
@@ -254,8 +278,7 @@ class ProfilePage(QWidget):
         if run is None or values is None:
             self.kpis.refresh(None)
             return
-        partial = run.status not in ("running", "finished")
-        self.kpis.refresh(values["metrics"], self._sparks(run), partial)
+        self.kpis.refresh(values["metrics"], self._sparks(run))
 
     def _sparks(self, run: Run) -> dict[str, Sequence[float]]:
         values = self._controller.values or {}

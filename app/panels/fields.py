@@ -6,16 +6,28 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QGridLayout, QLabel, QSpinBox, QWidget
+from PySide6.QtWidgets import (
+    QAbstractSpinBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QGridLayout,
+    QLabel,
+    QSizePolicy,
+    QSpinBox,
+    QWidget,
+)
 
 from app.panels.parts import column, set_property, set_text
 from app.widgets import Button, make_label
 
 
 class Field(QWidget):
-    """`control` under its `name`; `set_error` puts one sentence below it."""
+    """`control` under its `name`; `set_error` puts one sentence below it.
 
-    def __init__(self, name: str, control: QWidget, key: str) -> None:
+    `hide_name`: only screen readers are told, since the name stands right above.
+    """
+
+    def __init__(self, name: str, control: QWidget, key: str, *, hide_name: bool = False) -> None:
         super().__init__()
         self.key = key
         self.control = control
@@ -24,6 +36,7 @@ class Field(QWidget):
         self._name = make_label(name, "field")
         self._name.setBuddy(control)
         self._layout.addWidget(self._name)
+        self._name.setVisible(not hide_name)
         self._layout.addWidget(control)
         control.setAccessibleName(name)
         _Quiet.watch(control)
@@ -68,6 +81,8 @@ class Choice(QComboBox):
     def __init__(self, choices: Sequence[tuple[object, str]] = ()) -> None:
         super().__init__()
         self.setMinimumContentsLength(4)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.setMinimumWidth(64)
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.set_choices(choices)
 
@@ -102,6 +117,7 @@ def number(low: int, high: int, value: int, suffix: str = "", special: str = "")
     box.setValue(value)
     box.setGroupSeparatorShown(True)
     box.setKeyboardTracking(False)
+    _tidy(box)
     if suffix:
         box.setSuffix(suffix)
     if special:
@@ -117,7 +133,16 @@ def decimal(low: float, high: float, value: float, step: float) -> QDoubleSpinBo
     box.setDecimals(2)
     box.setValue(value)
     box.setKeyboardTracking(False)
+    _tidy(box)
     return box
+
+
+def _tidy(box: QAbstractSpinBox) -> None:
+    # The style sheet resets the padding of the editor inside; and a box must not be as wide
+    # as its largest number.
+    box.lineEdit().setTextMargins(6, 0, 0, 0)
+    box.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+    box.setMinimumWidth(64)
 
 
 class Group(QWidget):
@@ -127,8 +152,8 @@ class Group(QWidget):
 
     def __init__(self, title: str) -> None:
         super().__init__()
-        layout = column(self, (12, 8, 12, 12), 8)
-        self._header = Button(title, "plain", "chevron-down", "secondary")
+        layout = column(self, (12, 8, 2, 12), 8)
+        self._header = Button(title.replace("&", "&&"), "plain", "chevron-down", "secondary")
         self._header.setStyleSheet("text-align: left; font-size: 13px; font-weight: 600; padding: 1px 0;")
         self._header.setAccessibleName(title)
         self._header.clicked.connect(self._fold)

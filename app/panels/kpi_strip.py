@@ -37,9 +37,9 @@ class KpiStrip(Card):
         self.refresh(None)
 
     def refresh(
-        self, metrics: dict[str, Any] | None, sparks: dict[str, Sequence[float]] | None = None, partial: bool = False
+        self, metrics: dict[str, Any] | None, sparks: dict[str, Sequence[float]] | None = None
     ) -> None:
-        """Show metrics; None clears the strip. `partial`: the run ended early, said in the foot lines."""
+        """Show a metrics object; None clears the strip. `sparks`: values for the small lines, by tile."""
         self.shown = kpi_values(metrics)
         for key, kpi in self.shown.items():
             tile = self.tiles[key]
@@ -50,7 +50,7 @@ class KpiStrip(Card):
                     tile.set_missing(kpi.tip, kpi.foot)
                 continue
             tile.set_value(kpi.text, kpi.unit)
-            tile.set_foot(self.tr("partial · {0}").format(kpi.foot) if partial and kpi.foot else kpi.foot)
+            tile.set_foot(kpi.foot)
             tip(tile, kpi.tip)
             values = (sparks or {}).get(key)
             if values is not None:

@@ -64,16 +64,21 @@ def _part(metrics: dict[str, Any], name: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-
 def _missing(key: str, reason: str) -> Kpi:
     return Kpi(key, None, DASH, "", QCoreApplication.translate("Kpi", "not available"), reason)
+
+
+def _sentence(reason: str) -> str:
+    """A reason of the analysis (a clause) as a sentence."""
+    return f"{reason[:1].upper()}{reason[1:].rstrip('.')}."
 
 
 def _repeats(dist: dict[str, Any]) -> str:
     n, std = dist.get("n") or 0, dist.get("std")
     tr = QCoreApplication.translate
-    word = tr("Kpi", "1 repeat") if n == 1 else tr("Kpi", "{0} repeats").format(n)
-    return word if std is None else f"{word} ± {format_number(std, 2)}"
+    if std is None:
+        return tr("Kpi", "1 repeat") if n == 1 else tr("Kpi", "{0} repeats").format(n)
+    return f"± {format_number(std, 2)}, n = {n}"
 
 
 def _ttft(dist: dict[str, Any]) -> Kpi:
@@ -90,10 +95,7 @@ def _itl_p50(dist: dict[str, Any]) -> Kpi:
     value = dist.get("p50")
     if value is None:
         return _missing("itl_p50", tr("Kpi", "A gap needs two tokens of a measured request."))
-    low, high, name = dist.get("p5"), dist.get("p95"), "p5–p95"
-    if low is None:
-        low, name = dist.get("min"), "min–p95"
-    foot = f"{name} {format_number(low, 3)}–{format_number(high, 3)}"
+    foot = f"p95 {format_number(dist.get('p95'), 3)}"
     tip = tr("Kpi", "Time from one token to the next, median over all gaps of all repeats.")
     return Kpi("itl_p50", value, *_ms(value, 4), foot, tip)
 
@@ -118,7 +120,7 @@ def _jitter(jitter: dict[str, Any], fluctuation: dict[str, Any]) -> Kpi:
     value = jitter.get("jitter_ms")
     if value is None:
         reason = jitter.get("reason") or tr("Kpi", "Jitter needs several gaps of a measured request.")
-        return _missing("jitter", str(reason))
+        return _missing("jitter", _sentence(str(reason)))
     share = fluctuation.get("p50")
     foot = "" if share is None else tr("Kpi", "fluct. {0} %").format(format_number(100 * share, 2))
     tip = tr(
@@ -145,11 +147,11 @@ def _mbu(mbu: dict[str, Any]) -> Kpi:
     value = mbu.get("run")
     if value is None:
         reason = mbu.get("reason") or tr("Kpi", "The memory's speed was not measured.")
-        return _missing("mbu", str(reason))
+        return _missing("mbu", _sentence(str(reason)))
     reference = mbu.get("reference_gb_s")
     foot = ""
     if reference is not None:
-        used, whole = format_number(value * reference, 3), format_number(reference, 3)
+        used, whole = format_number(value * reference, 2), format_number(reference, 2)
         foot = tr("Kpi", "{0} of {1} GB/s").format(used, whole)
     tip = tr(
         "Kpi",
@@ -167,7 +169,9 @@ def _throughput(decode: dict[str, Any], whole: dict[str, Any]) -> Kpi:
         return _missing("throughput", tr("Kpi", "Throughput needs an answer of two tokens or more."))
     all_of_it = whole.get("p50")
     foot = "" if all_of_it is None else tr("Kpi", "with TTFT {0}").format(format_number(all_of_it, 3))
-    tip = tr("Kpi", "Tokens a second while decoding, median over the repeats. With TTFT: of the whole request.")
+    tip = tr(
+        "Kpi", "Tokens a second while decoding, median over the repeats. With TTFT: of the whole request."
+    )
     return Kpi("throughput", value, format_number(value, 3), "tok/s", foot, tip)
 
 
@@ -176,10 +180,14 @@ def _energy(energy: dict[str, Any]) -> Kpi:
     value = energy.get("joules_per_token")
     if value is None:
         reason = energy.get("reason") or tr("Kpi", "No energy counter or power reading is available here.")
-        return _missing("energy", str(reason))
+        return _missing("energy", _sentence(str(reason)))
     text, unit = (format_number(value, 3), "J") if value >= 1 else (format_number(1000 * value, 3), "mJ")
     tip = tr("Kpi", "Energy of the measured requests divided by their tokens.")
-    return Kpi("energy", value, text, unit, str(energy.get("source") or ""), tip)
+    source = str(energy.get("source") or "")
+    if source:
+        tip += " " + tr("Kpi", "Source: {0}.").format(source)
+    foot = tr("Kpi", "CPU package only") if "processor" in source else tr("Kpi", "GPU board only")
+    return Kpi("energy", value, text, unit, foot, tip)
 
 
 def _ms(value: float, digits: int) -> tuple[str, str]:

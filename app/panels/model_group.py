@@ -12,7 +12,7 @@ from app.panels.fields import Choice, Field, Group
 from app.panels.parts import row, set_text, tip
 from app.widgets import make_label, set_role
 from profiler import events as ev
-from profiler.units import GIB, THIN, format_bytes, format_number
+from profiler.units import GIB, KIB, THIN, format_bytes, format_number
 
 BUILT_IN = (
     ("preset:nano", "Nano shape, random weights"),
@@ -42,16 +42,18 @@ class ModelGroup(Group):
         self._recent: list[str] = []
         self._model = "preset:small"
         self.picker = Choice()
-        self.field = Field(self.tr("Model"), self.picker, "model")
+        self.field = Field(self.tr("Model"), self.picker, "model", hide_name=True)
         self.hub_id = QLineEdit()
         self.hub_id.setPlaceholderText("HuggingFaceTB/SmolLM2-135M-Instruct")
         self.hub_field = Field(self.tr("Model id on the hub"), self.hub_id, "hub_id")
         self.allow_download = QCheckBox(self.tr("Download it if it is not here"))
         self.trust = QCheckBox(self.tr("Run the model's own code"))
         self.trust_warning = make_label(
-            self.tr("Code that came with the model runs on this computer with your rights."), "warning", wrap=True
+            self.tr("Code that came with the model runs on this computer with your rights."),
+            "warning",
+            wrap=True,
         )
-        self.info = make_label("", "secondary", wrap=True)
+        self.info = make_label("", "field", wrap=True)
         self.note = make_label("", "muted", wrap=True)
         self.fit_text = make_label("", "field")
         self.fit_verdict = make_label("", "ok")
@@ -248,7 +250,7 @@ def info_line(value: dict[str, Any]) -> str:
         parts.append(format_bytes(weights, binary=False) + (f" {dtype}" if isinstance(dtype, str) else ""))
     kv = value.get("kv_bytes_per_token")
     if isinstance(kv, (int, float)) and kv > 0:
-        parts.append(f"KV {format_bytes(kv)}/token")
+        parts.append(f"KV {format_number(kv / KIB, 2)}{THIN}KiB/token")
     return " · ".join(parts)
 
 

@@ -62,7 +62,9 @@ class RunBox(Card):
         state = controller.state
         self._show_button(state, config is not None)
         self.kill_button.setVisible(controller.stop_offered)
-        shown = controller.active or (state in (RunState.FINISHED, RunState.FAILED) and not controller.document.saved)
+        shown = controller.active or (
+            state in (RunState.FINISHED, RunState.FAILED) and not controller.document.saved
+        )
         self.progress.setVisible(shown)
         if shown:
             self._show_progress(controller, controller.progress())
@@ -96,7 +98,9 @@ class RunBox(Card):
             set_text(self.detail, self.tr("see the field marked above"))
             return
         set_text(self.title, self.tr("Ready"))
-        text = self.tr("{0} requests of {1} tokens").format(config.total_requests, f"{config.output_tokens:,}")
+        text = self.tr("{0} requests of {1} tokens").format(
+            config.total_requests, f"{config.output_tokens:,}"
+        )
         set_text(self.detail, text)
 
     def _show_progress(self, controller: RunController, progress: RunProgress) -> None:

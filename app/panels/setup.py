@@ -74,6 +74,8 @@ class SetupPanel(QWidget):
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        # The bar lies beside the fields when it is there: they keep their width.
+        groups.setFixedWidth(WIDTH - 10)
         self._content = groups
         body = column(self._body)
         body.addWidget(Divider())

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.panels.parts import row, set_text
 from app.run_controller import RunController, RunState
-from app.widgets import Button, Divider, ElidedLabel, StatusMark, make_label
+from app.widgets import Button, Divider, ElidedLabel, StatusMark, make_label, set_role
 
 HEIGHT = 48
 
@@ -22,7 +22,7 @@ class TopBar(QWidget):
         self.setProperty("surface", "window")
         self._save_action = save_action
         self._mark = StatusMark("none")
-        self.name = ElidedLabel(self.tr("No session yet"), "title")
+        self.name = ElidedLabel(self.tr("No session yet"), "secondary")
         self.state = make_label("", "secondary")
         divider = Divider(vertical=True)
         divider.setFixedHeight(20)
@@ -43,12 +43,14 @@ class TopBar(QWidget):
         """Show the document that the controller holds."""
         document, run = controller.document, controller.run
         if run is None and not controller.active:
+            set_role(self.name, "secondary")
             set_text(self.name, self.tr("No session yet"))
             set_text(self.state, "")
             self._mark.hide()
             self._save_action.setEnabled(False)
             return
         name = session_title(controller)
+        set_role(self.name, "title")
         set_text(self.name, name)
         kind, meaning = _MARKS[controller.state]
         if controller.state is RunState.FINISHED and run is not None and run.status != "finished":
@@ -56,12 +58,9 @@ class TopBar(QWidget):
         self._mark.set_kind(kind, meaning)
         self._mark.setVisible(kind != "none")
         set_text(self.state, self._words(controller))
-        self.state.setToolTip("")
         if document.path is not None:
             self.name.set_tip(str(document.path))
         self._save_action.setEnabled(document.path is not None)
-        primary = controller.state is RunState.FINISHED and not document.saved and document.path is not None
-        self.save_button.set_kind("primary" if primary and not controller_can_start_primary(controller) else "")
 
     def _words(self, controller: RunController) -> str:
         document = controller.document
@@ -73,12 +72,10 @@ class TopBar(QWidget):
             return self.tr("recording") if document.recording else self.tr("not recording yet")
         if document.path is None:
             return self.tr("nothing recorded")
+        run = controller.run
+        if run is not None and run.status not in ("running", "finished"):
+            return self.tr("recorded, partial")
         return self.tr("recorded")
-
-
-def controller_can_start_primary(controller: RunController) -> bool:
-    """Is the run box's button the page's one primary button now?"""
-    return not controller.active
 
 
 def session_title(controller: RunController) -> str:
@@ -86,7 +83,7 @@ def session_title(controller: RunController) -> str:
     run, config = controller.run, controller.config
     if run is not None and run.name and run.name != run.model:
         return run.name
-    parts = [run.model if run is not None and run.model else config.model if config is not None else ""]
+    parts = [run.model if run is not None and run.model else _model_label(controller)]
     if config is not None:
         device = controller.device_label()
         if device:
@@ -94,6 +91,12 @@ def session_title(controller: RunController) -> str:
         prompt = f"{config.prompt_tokens:,}" if config.prompt_tokens is not None else "text"
         parts.append(f"{prompt} → {config.output_tokens:,}")
     return " · ".join(part for part in parts if part)
+
+
+def _model_label(controller: RunController) -> str:
+    model = controller.config.model if controller.config is not None else ""
+    labels = {str(entry.get("name")): str(entry.get("label") or model) for entry in controller.models}
+    return labels.get(model, model)
 
 
 _MARKS = {

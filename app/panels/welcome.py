@@ -78,7 +78,7 @@ class WelcomeCard(Card):
 
     def _lay_out(self) -> None:
         facts = row(spacing=20)
-        for fact in (self._work, self._memory, _Fact("lock", self.tr("works offline, nothing is sent"))):
+        for fact in (self._work, self._memory, _Fact("lock", self.tr("works offline"))):
             facts.addWidget(fact)
         facts.addStretch(1)
         words = column(spacing=8)

@@ -38,7 +38,7 @@ class WorkloadGroup(Group):
         self.output_tokens = number(1, 10_000_000, 128, tokens)
         self.repeats = number(1, 100_000, 3)
         self.warmup = number(0, 1_000, 1)
-        self.ignore_eos = QCheckBox(self.tr("Ignore end of text, so that lengths are equal"))
+        self.ignore_eos = QCheckBox(self.tr("Ignore end of text (equal lengths)"))
         self.ignore_eos.setChecked(True)
         self.fields = {
             "kind": Field(self.tr("Prompt"), self.kind, "kind"),

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from profiler.analysis.jitter import pooled
 from profiler.analysis.steps import FloatArray, IntArray
 from profiler.analysis.trend import UNKNOWN_LENGTH
-from profiler.units import GB, MIB
+from profiler.units import GB, MIB, NS_PER_MS, NS_PER_S
 
 MAX_OVER_ADVERTISED = 1.05
 """A reference further above the advertised peak than this measured a cache."""
@@ -70,7 +70,11 @@ class BytesModel:
 
 
 def bytes_model_from_facts(footprint: Any) -> tuple[BytesModel | None, str | None]:
-    """The bytes model of the run fact "footprint", or None with the reason."""
+    """The bytes model of the run fact "footprint", or None with the reason.
+
+    Needs `weight_bytes_per_step` and `kv_layers` (a list, empty for a model without a cache);
+    an absent list is unknown, not nothing. Layers of one window are added up.
+    """
     if not isinstance(footprint, dict):
         return None, "the bytes of the model are not known"
     if footprint.get("reason"):
@@ -78,11 +82,15 @@ def bytes_model_from_facts(footprint: Any) -> tuple[BytesModel | None, str | Non
     weights = _number(footprint.get("weight_bytes_per_step"))
     if weights is None or weights <= 0:
         return None, "the bytes of the model are not known"
+    told = footprint.get("kv_layers")
+    no_cache = str(footprint.get("kv_reason") or "the bytes of the model's cache are not known")
+    if not isinstance(told, list):
+        return None, no_cache
     layers: dict[int | None, float] = {}
-    for layer in footprint.get("kv_layers") or []:
+    for layer in told:
         per_token = _number(layer.get("bytes_per_token")) if isinstance(layer, dict) else None
         if per_token is None:
-            return None, "the bytes of the model's cache are not known"
+            return None, no_cache
         window = _number(layer.get("window"))
         key = None if window is None else int(window)
         layers[key] = layers.get(key, 0.0) + per_token
@@ -125,15 +133,19 @@ def reference_from_facts(fact: Any) -> Reference:
 
 
 def step_mbu(
-    gaps_ms: FloatArray, kv_len: IntArray, model: BytesModel, gb_s: float, batch: npt.ArrayLike = 1
+    gaps_ns: npt.ArrayLike,
+    kv_lens: IntArray,
+    bytes_model: BytesModel,
+    bw_gb_s: float,
+    batch: npt.ArrayLike = 1,
 ) -> FloatArray:
     """MBU of each step, a fraction, float64[n]; NaN for a gap of 0 or an unknown length.
 
-    `kv_len` is the context's length at the end of each gap, `batch` one number or one a gap.
+    `kv_lens` is the context's length at the end of each gap, `batch` one number or one a gap.
     """
-    usable = (gaps_ms > 0) & (kv_len >= 0)
-    seconds = np.where(usable, gaps_ms * 1e-3, np.nan)
-    return np.asarray(model.step_bytes(kv_len, batch) / (seconds * gb_s * GB), np.float64)
+    gaps = np.asarray(gaps_ns, np.float64)
+    seconds = np.where((gaps > 0) & (kv_lens >= 0), gaps / NS_PER_S, np.nan)
+    return np.asarray(bytes_model.step_bytes(kv_lens, batch) / (seconds * bw_gb_s * GB), np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -179,7 +191,7 @@ def run_mbu(requests: Sequence[BandwidthSteps], footprint: Any, reference_fact: 
         return result
     gaps, lengths, batches = gaps[known], lengths[known], batches[known]
     moved = model.step_bytes(lengths, batches)
-    each = step_mbu(gaps, lengths, model, reference.gb_s, batches)
+    each = step_mbu(gaps * NS_PER_MS, lengths, model, reference.gb_s, batches)
     result["run"] = float(moved.sum() / (gaps.sum() * 1e-3 * reference.gb_s * GB))
     result["p50"] = float(np.median(each[gaps > 0]))
     length = float(np.median(lengths))

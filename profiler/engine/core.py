@@ -458,8 +458,10 @@ class Engine:
         """Closes everything that belongs to the run; the model stays loaded."""
         if self._sampling is not None:
             self._sampling.stop()
+            self._drain_samples()
+            # Again: what turned out to be missing is known only now.
+            self._emit([ev.Fact("telemetry", self._sampling.facts())])
             self._sampling = None
-        self._drain_samples()
         recorder, self._recorder = self._recorder, None
         end = ev.RunEnd(job.run, self.now_ns(), status, reason)
         if recorder is not None:

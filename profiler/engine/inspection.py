@@ -56,9 +56,8 @@ def machine_facts() -> dict[str, Any]:
     if sys.platform == "darwin":
         devices.append({"name": "mps", "label": "mps · Apple GPU", "free_bytes": None})
     cpu = hardware.get("cpu") or {}
-    name = cpu.get("model") if isinstance(cpu, dict) else None
-    usable = hardware.get("usable_cpus")
-    label = f"cpu · {name or 'CPU'}" + (f" · {usable} cores" if usable else "")
+    name, usable = cpu.get("model"), cpu.get("usable_cpus")
+    label = f"cpu · {name or 'CPU'}" + (f" · {usable:g} cores" if usable else "")
     devices.append({"name": "cpu", "label": label, "free_bytes": free_memory_bytes()})
     return {
         "devices": devices,

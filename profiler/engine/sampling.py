@@ -46,11 +46,15 @@ class Sampling:
         host = next(reader.describe() for reader in self._readers if reader.source == "host")
         reason = self._opening.reason if self._opening is not None else "the sampler was switched off"
         driver = self._opening.driver if self._opening is not None else None
-        return {"hz": self._hz, "gpus": gpus, "host": host, "reason": reason, "driver": driver}
+        return {
+            "hz": self._hz,
+            "gpus": gpus,
+            "host": host,
+            "reason": reason,
+            "driver": driver,
+            "sampler": self._sampler.status(),
+        }
 
     def stop(self) -> None:
-        """Ends the thread and closes the readers."""
-        if self._hz > 0:
-            self._sampler.stop()
-        for reader in self._readers:
-            reader.close()
+        """Ends the thread and closes the readers (unless a driver call hangs: then they stay open)."""
+        self._sampler.stop()

@@ -64,7 +64,7 @@ def _run(run: dict[str, Any]) -> list[RenderableType]:
 
 def _requests(run: dict[str, Any]) -> str:
     counts = [f"{n} {status}" for status, n in run["requests"].items() if n or status == "ok"]
-    tokens = format_number(run["metrics"]["output_tokens"]["total"])
+    tokens = f"{run['metrics']['output_tokens']['total']:,}"
     text = f"{', '.join(counts)} requests; {tokens} output tokens"
     if run["empty_events"]:
         text += f"; {run['empty_events']} empty events"

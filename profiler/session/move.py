@@ -17,7 +17,7 @@ from profiler.session.files import (
     has_log,
     os_error,
     publish,
-    side_files,
+    remove_session,
     temporary_beside,
 )
 from profiler.session.lock import is_locked
@@ -56,14 +56,15 @@ def save_as(
             copy_synced(source, part)
             shutil.copystat(source, part)
         publish(part, target, overwrite)
-        if not keep_source:
-            source.unlink()
-            for side in side_files(source):  # empty ones, where a reader was open at the close
-                side.unlink(missing_ok=True)
     except OSError as error:
         raise os_error(error, target) from error
     finally:
-        part.unlink(missing_ok=True)
+        remove_session(part)
+    if not keep_source:
+        # With its side files: empty ones, where a reader was open at the close.
+        remove_session(source)
+        if source.exists():
+            raise SessionError(f"{target} was saved, but {source} cannot be removed; remove it yourself.")
     return target
 
 

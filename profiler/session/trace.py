@@ -192,7 +192,7 @@ def write_trace(timeline: Timeline, path: str | os.PathLike[str], *, overwrite: 
     except OSError as error:
         raise os_error(error, path) from error
     finally:
-        part.unlink(missing_ok=True)
+        remove_session(part)
 
 
 def trace_lines(timeline: Timeline) -> Iterator[str]:

@@ -220,14 +220,16 @@ class TraceParser:
     def _id(self, value: dict[str, Any]) -> str:
         id_ = value.get("id")
         if not isinstance(id_, str):
-            raise self._error(f"a {value['type']} line needs an id, a text")
+            raise self._error(f"the id of this {value['type']} line must be given, as a text")
         return id_
 
     def _owner(self, value: dict[str, Any]) -> TraceRequest:
         id_ = self._id(value)
         request = self.requests.get(id_)
         if request is None:
-            raise self._error(f"a {value['type']} of {id_!r} comes before the line of its request")
+            kind = value["type"]
+            article = "an" if kind == "end" else "a"
+            raise self._error(f"{article} {kind} of {id_!r} comes before the line of its request")
         return request
 
     def _time(self, value: dict[str, Any], key: str) -> int:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import psutil
@@ -53,7 +52,7 @@ def open_nvml(uuids: Sequence[str] | None, *, gpm: bool = True) -> NvmlOpening:
     beside us). Does not raise. Costs about 20 driver calls a GPU, and the driver's start.
     """
     try:
-        pynvml = import_module("pynvml")
+        import pynvml
     except ImportError:
         return NvmlOpening([], NO_BINDINGS, None)
     library = Library(pynvml)
@@ -140,7 +139,12 @@ def _readers(
     library = session.library
     readers: list[GpuReader] = []
     taken: set[str] = set()
+    seen: set[str] = set()
     for at, handle in enumerate(handles):
+        uuid = library.text("nvmlDeviceGetUUID", handle)
+        if uuid is not None and uuid in seen:
+            continue  # asked for by two of its names
+        seen.add(uuid or "")
         try:
             index: int | None = library.call("nvmlDeviceGetIndex", handle)
         except DriverError:
@@ -151,7 +155,7 @@ def _readers(
         taken.add(f"gpu{number}")
         identity = GpuIdentity(
             index=index,
-            uuid=library.text("nvmlDeviceGetUUID", handle),
+            uuid=uuid,
             name=library.text("nvmlDeviceGetName", handle),
             pci_bus_id=_pci_bus_id(library, handle),
             driver=driver,

@@ -88,13 +88,7 @@ class FakeClient:
         self.sent.append((verb, args))
         if verb in self.refuse:
             told = self.refuse[verb]
-            self.feed(
-                [
-                    ev.Reply(
-                        number, False, None, told.message, told.detail, told.field, told.exit_code
-                    )
-                ]
-            )
+            self.feed([ev.Reply(number, False, None, told.message, told.detail, told.field, told.exit_code)])
             return number
         if verb == "run":
             self.config = make_config(args["config"])
@@ -158,7 +152,13 @@ class FakeClient:
             "state_bytes": 0,
             "static_cache_len": None,
         }
-        reference = {"gb_s": 50.0, "source": "measured", "advertised_gb_s": None, "llc_bytes": None, "reason": None}
+        reference = {
+            "gb_s": 50.0,
+            "source": "measured",
+            "advertised_gb_s": None,
+            "llc_bytes": None,
+            "reason": None,
+        }
         config = self.config.model_dump(mode="json")
         self.feed(
             [
@@ -194,7 +194,9 @@ class FakeClient:
         prompt = self.config.prompt_tokens or 16
         number = no + 1 if warmup else no - self.config.warmup + 1
         label = f"{'Warm-up' if warmup else 'Repeat'} {number}"
-        start = ev.RequestStart(no, 1, f"{'w' if warmup else 'r'}{number}", t0, prompt, wanted, True, warmup, None, label)
+        start = ev.RequestStart(
+            no, 1, f"{'w' if warmup else 'r'}{number}", t0, prompt, wanted, True, warmup, None, label
+        )
         events: list[ev.Event] = [start]
         prefill = round(prefill_ms * MS)
         first = t0 + prefill
@@ -271,7 +273,30 @@ class FakeClient:
 def _telemetry_fact(gpu: bool) -> dict[str, Any]:
     gpus = [{"source": "gpu0", "index": 0, "name": "NVIDIA L4", "unavailable": {}}] if gpu else []
     reason = None if gpu else "No NVIDIA driver is installed."
-    return {"hz": 4.0, "gpus": gpus, "host": {"source": "host", "unavailable": {}}, "reason": reason, "driver": None}
+    return {
+        "hz": 4.0,
+        "gpus": gpus,
+        "host": {"source": "host", "unavailable": {}},
+        "reason": reason,
+        "driver": None,
+    }
 
 
-_WORDS = "harbour lamp river carbon nest ferry oak theatre stone column garden the of a winter signal".split()
+_WORDS = [
+    "harbour",
+    "lamp",
+    "river",
+    "carbon",
+    "nest",
+    "ferry",
+    "oak",
+    "theatre",
+    "stone",
+    "column",
+    "garden",
+    "the",
+    "of",
+    "a",
+    "winter",
+    "signal",
+]

@@ -252,7 +252,7 @@ UUIDS = "GPU-aaaa,GPU-bbbb,MIG-cccc"
         (["cccc"], ["gpu2"]),  # a part of a card
         (["00000000:01:00.0"], ["gpu1"]),
         (["unheard;00000000:00:00.0"], ["gpu0"]),
-        (["aaaa", "aaaa"], ["gpu0"]),
+        (["aaaa", "aaaa", "GPU-aaaa"], ["gpu0"]),
         (None, ["gpu0", "gpu1", "gpu2"]),
     ],
 )

@@ -49,6 +49,13 @@ def test_busy_share_is_primed(tmp_path: Path) -> None:
     assert values["cpu_busy_pct"] == 50.0
 
 
+def test_no_tick_between_two_readings(tmp_path: Path) -> None:
+    before, after = [Times((1, 0, 0, 9, 0, 0))], [Times((1.5, 0, 0, 9.5, 0, 0))]
+    reader = host(tmp_path, [before, before, after])
+    assert "cpu_busy_pct" not in reader.read()
+    assert reader.read()["cpu_busy_pct"] == 50.0
+
+
 def test_a_processor_that_went_away(tmp_path: Path) -> None:
     two, one = [Times((1, 0, 0, 9, 0, 0))] * 2, [Times((2, 0, 0, 10, 0, 0))]
     values = host(tmp_path, [two, one]).read()

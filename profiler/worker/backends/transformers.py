@@ -124,10 +124,10 @@ class TransformersBackend:
         self._source: Any = None
         self._texts: list[str] | None = None
         self._eos: list[int] = []
-        self._generation: Any = None
-        self._cache_bytes: int | None = None
+        self._pad: int | None = None
+        self._footprint: dict[str, Any] = {}
+        self._cache: dict[str, Any] | None = None
         self._vocab_size = 0
-        self._first_request = True
 
     # -- loading --------------------------------------------------------------------------
 
@@ -137,11 +137,16 @@ class TransformersBackend:
         ModelError with a sentence; Stopped when `cancelled()` was seen.
         """
         from profiler.worker.sources import LoadCancelled, resolve
+        from profiler.worker.sources.environment import prepare_environment
 
+        prepare_environment(config.allow_download)
         spans: list[tuple[str, int, int]] = []
         progress("resolve", 0, None, "")
         self._source = resolve(
-            config.model, trust_remote_code=config.trust_remote_code, allow_download=config.allow_download
+            config.model,
+            trust_remote_code=config.trust_remote_code,
+            allow_download=config.allow_download,
+            progress=progress,
         )
         progress("import", 0, None, "")
         with _span(spans, "import"):
@@ -175,9 +180,12 @@ class TransformersBackend:
         loaded = self._loaded
         shape = self._source.shape
         self._vocab_size = shape.vocab_size
-        self._generation_setup(config)
+        self._generation_setup()
+        self._footprint = {
+            **footprint(loaded.model, self._source.stored_bytes),
+            **_kv_facts(shape, loaded.model),
+        }
         self._check_length(config, shape)
-        self._first_request = True
         device = torch.device(loaded.device)
         uuids = []
         if device.type == "cuda":
@@ -201,7 +209,7 @@ class TransformersBackend:
                 "random_weights": loaded.random_weights,
                 "stored_bytes": self._source.stored_bytes,
             },
-            "footprint": footprint(loaded.model),
+            "footprint": self._footprint,
             "reference": reference,
             "software": {
                 "torch": torch.__version__,
@@ -218,20 +226,19 @@ class TransformersBackend:
             return {"gb_s": None, "source": None, "advertised_gb_s": None, "llc_bytes": None,
                     "reason": "the reference measurement was switched off"}  # fmt: skip
         from profiler.worker.reference import measure_bandwidth
-        from profiler.worker.sources import build
+        from profiler.worker.sources.device import resolve_device
 
         progress("reference", 0, None, "")
         with _span(spans, "reference"):
             try:
-                device = build.pick_device(config.device)
-                result = measure_bandwidth(device, config.threads)
+                result = measure_bandwidth(str(resolve_device(config.device)), config.threads)
             except (RuntimeError, MemoryError, OSError) as error:
                 result = {"gb_s": None, "advertised_gb_s": None, "llc_bytes": None,
                           "reason": f"the memory bandwidth could not be measured: {error}"}  # fmt: skip
         result.setdefault("source", "measured" if result.get("gb_s") is not None else None)
         return result
 
-    def _generation_setup(self, config: RunConfig) -> None:
+    def _generation_setup(self) -> None:
         """Every EOS id of the model and its tokenizer; our own copy of the generation settings."""
         model, tokenizer = self._loaded.model, self._loaded.tokenizer
         ids: set[int] = set()
@@ -240,6 +247,12 @@ class TransformersBackend:
             value = getattr(holder, "eos_token_id", None)
             ids.update(value if isinstance(value, (list, tuple)) else [] if value is None else [value])
         self._eos = sorted(i for i in ids if isinstance(i, int) and 0 <= i < self._vocab_size)
+        self._pad = _first_id(model.generation_config, tokenizer, "pad_token_id")
+        # generate() fills whatever we leave open from the model's own settings (sampling, EOS
+        # ids of its author). Ours are to be the only ones.
+        from transformers import GenerationConfig
+
+        model.generation_config = GenerationConfig()
 
     def _check_length(self, config: RunConfig, shape: Any) -> None:
         if config.prompt_tokens is not None:
@@ -260,7 +273,7 @@ class TransformersBackend:
             for text in self._texts[: config.total_requests]:
                 n = len(self._encode(text, config))
                 check_context(n, config.output_tokens, self._source.shape.max_context)
-        self._cache_bytes = None
+        self._cache = None
 
     def _encode(self, text: str, config: RunConfig) -> list[int]:
         tokenizer = self._loaded.tokenizer
@@ -286,7 +299,7 @@ class TransformersBackend:
         synthetic: list[int] | None = None
         if self._texts is None:
             synthetic = synthetic_prompt_ids(
-                tokenizer, config.prompt_tokens or 1, config.seed + planned.index
+                tokenizer, config.prompt_tokens or 1, config.seed + planned.index, self._vocab_size
             )
         kwargs = self._generate_kwargs(config)
         if config.temperature > 0:
@@ -319,9 +332,7 @@ class TransformersBackend:
 
             streamer = StampStreamer(outbox, self._stop, on_first)
             outcome = _generate(model, inputs, streamer, kwargs)
-            if watch.cache is not None:
-                self._cache_bytes = _cache_bytes(watch.cache)
-                watch.cache = None
+            self._look_at_cache(watch, planned.run, outbox)
         if outcome is None:
             short = streamer.produced < config.output_tokens
             outcome = Outcome("ok", "eos" if short else "length", end_ns=streamer.last_ns or now_ns())
@@ -332,15 +343,25 @@ class TransformersBackend:
                 outbox.emit(ev.Text(planned.no, [rest]))
         return outcome
 
+    def _look_at_cache(self, watch: _PrefillWatch, run: int, outbox: Outbox) -> None:
+        """Bytes of the live cache, after the request; told once a run, beside the formula's."""
+        from profiler.worker.footprint import cache_footprint
+
+        cache, watch.cache = watch.cache, None
+        if cache is None:
+            return
+        first = self._cache is None
+        self._cache = cache_footprint(cache)
+        if first:
+            static = self._cache["tokens"] if self._cache["static"] else None
+            fact = {**self._footprint, "static_cache_len": static, "live_cache": self._cache}
+            outbox.emit(ev.Fact("footprint", fact, run))
+
     def _generate_kwargs(self, config: RunConfig) -> dict[str, Any]:
         from transformers import GenerationConfig
 
-        model, tokenizer = self._loaded.model, self._loaded.tokenizer
-        pad = getattr(model.generation_config, "pad_token_id", None)
-        if pad is None:
-            pad = getattr(tokenizer, "pad_token_id", None)
-        if pad is None:
-            pad = self._eos[0] if self._eos else 0
+        # A model without a pad id gets one here, in our own copy of the settings.
+        pad = self._pad if self._pad is not None else self._eos[0] if self._eos else 0
         settings: dict[str, Any] = {
             "max_new_tokens": config.output_tokens,
             "do_sample": config.temperature > 0,
@@ -353,10 +374,7 @@ class TransformersBackend:
             settings["top_k"] = 0
         if config.cache == "static":
             settings["cache_implementation"] = "static"
-        # A fresh configuration: the model's own may carry sampling settings of its author, and
-        # changing it in place would leak from one run into the next.
-        generation = GenerationConfig(**settings)
-        kwargs: dict[str, Any] = {"generation_config": generation, "use_model_defaults": False}
+        kwargs: dict[str, Any] = {"generation_config": GenerationConfig(**settings)}
         if config.ignore_eos and self._eos:
             kwargs["logits_processor"] = [_suppress(self._eos)]
         return kwargs
@@ -365,9 +383,7 @@ class TransformersBackend:
         """Memory of the run: weights, KV at the end (live cache), peak."""
         import torch
 
-        from profiler.worker.footprint import footprint
-
-        weights = footprint(self._loaded.model).get("weight_bytes")
+        weights = self._footprint.get("weight_bytes")
         device = torch.device(self._loaded.device)
         peak: int | None
         if device.type == "cuda":
@@ -376,7 +392,7 @@ class TransformersBackend:
             peak, source = _peak_rss_bytes(), "peak resident set size"
         value = {
             "weights_bytes": weights,
-            "kv_bytes_end": self._cache_bytes,
+            "kv_bytes_end": self._cache["bytes"] if self._cache else None,
             "peak_bytes": peak,
             "source": source if peak is not None else None,
             "reason": None if peak is not None else "this system does not tell a process's peak",
@@ -423,6 +439,15 @@ def _generate(model: Any, inputs: Any, streamer: StampStreamer, kwargs: dict[str
     return None
 
 
+def _first_id(config: Any, tokenizer: Any, name: str) -> int | None:
+    """The first of the two that knows the id `name`."""
+    for holder in (config, tokenizer):
+        value = getattr(holder, name, None)
+        if isinstance(value, int):
+            return value
+    return None
+
+
 def _suppress(ids: Sequence[int]) -> Callable[[Any, Any], Any]:
     """A logits processor that forbids `ids`. In place on generate's own copy of the scores:
     transformers' processor searches the whole vocabulary at every step."""
@@ -438,13 +463,23 @@ def _suppress(ids: Sequence[int]) -> Callable[[Any, Any], Any]:
     return process
 
 
-def _cache_bytes(cache: Any) -> int | None:
-    from profiler.worker.footprint import cache_bytes
-
-    try:
-        return cache_bytes(cache)
-    except (AttributeError, TypeError):
-        return None
+def _kv_facts(shape: Any, model: Any) -> dict[str, Any]:
+    """The bytes that the cache adds to a step, by window, in the dtype that the model computes in."""
+    element_bytes = model.dtype.itemsize
+    by_window: dict[int | None, int] = {}
+    state_elements = 0
+    for layer in shape.layers:
+        by_window[layer.window] = by_window.get(layer.window, 0) + layer.kv_elements_per_token
+        state_elements += layer.state_elements
+    return {
+        "kv_layers": [
+            {"bytes_per_token": elements * element_bytes, "window": window}
+            for window, elements in by_window.items()
+            if elements
+        ],
+        "state_bytes": state_elements * element_bytes,
+        "static_cache_len": None,
+    }
 
 
 def _peak_rss_bytes() -> int | None:

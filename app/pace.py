@@ -39,7 +39,7 @@ class Pace:
         """Is a run measuring on the CPU right now?"""
 
     def add_cost(self, cost_s: float) -> None:
-        """One redraw took this long, painting included."""
+        """One redraw took this much processor time, painting included, s."""
         self._costs_s.append(cost_s)
 
     @property

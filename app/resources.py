@@ -47,6 +47,7 @@ def paint_icon(painter: QPainter, name: str, rect: QRectF, color: QColor | str) 
 
 @lru_cache(maxsize=512)
 def _pixmap(name: str, color: str, size: int, scale: float) -> QPixmap:
+    _svg_text(name)  # an unknown name is an error before a painter is open
     pixmap = QPixmap(round(size * scale), round(size * scale))
     pixmap.setDevicePixelRatio(scale)
     pixmap.fill(Qt.GlobalColor.transparent)

@@ -41,7 +41,7 @@ class SessionLibrary:
         def job() -> Path:
             from profiler.session import move
 
-            move.save_as(source, target, overwrite=overwrite)
+            move.save_as(source, target, overwrite=overwrite, keep_source=True)
             return target
 
         self._background.submit(job, saved, _as_session_error(target, failed))

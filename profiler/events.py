@@ -132,13 +132,15 @@ class Span:
 class Text:
     """Text of a request, in order; one piece per step (a piece may be empty) where known.
 
-    Appended to what was sent before. A piece that could not be decoded yet (half a UTF-8
-    character) is empty and its text arrives with a later one.
+    A piece that could not be decoded yet (half a UTF-8 character) is empty and its text arrives
+    with a later one. `index0` counts the pieces before these, so that a reader that has seen some
+    of them already can skip those; None: append.
     """
 
     type: ClassVar[str] = "text"
     no: int
     pieces: list[str]
+    index0: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

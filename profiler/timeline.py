@@ -479,7 +479,8 @@ class Timeline:
     def _text(self, event: ev.Text) -> None:
         request = self.requests.get(event.no)
         if request is not None:
-            request.pieces.extend(event.pieces)
+            seen = 0 if event.index0 is None else max(len(request.pieces) - event.index0, 0)
+            request.pieces.extend(event.pieces[seen:])
 
     def _sample(self, event: ev.Sample) -> None:
         columns = self.samples.get(event.source)

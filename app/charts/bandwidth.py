@@ -278,10 +278,20 @@ class BandwidthChart(ChartCard):
         if self._reference:
             source = f", {self._source}" if self._source else ""
             text = f"100 % = {format_number(self._reference)} GB/s{source}"
-            draw_note(
-                painter, plot.right() - 4, plot.bottom() - 8, [Run(text, "secondary")], palette, right=True
-            )
+            y = plot.top() + 16 if self._data_at_foot() else plot.bottom() - 8
+            draw_note(painter, plot.right() - 4, y, [Run(text, "secondary")], palette, right=True)
         self._paint_crosshair(painter, frame)
+
+    def _data_at_foot(self) -> bool:
+        """Does a line run where the words at the foot would be, and is the head free?"""
+        room = 0.2 * self._plot.ranges[1][1]
+        for curve in (self._current, self._earlier):
+            x, y = curve.getData()
+            if x is not None and len(x):
+                tail = y[(x > 0.4 * self._x_max) & np.isfinite(y)]
+                if len(tail) and float(tail.min()) < room:
+                    return self._peak is None
+        return False
 
     def _paint_busy(self, painter: QPainter, frame: Frame) -> None:
         palette, plot = self.palette_now, frame.plot

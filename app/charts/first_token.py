@@ -20,7 +20,6 @@ from app.charts.frame import (
     draw_bottom_axis,
     draw_dashed_v,
     draw_note,
-    draw_runs,
     draw_words,
     font,
     hatch_brush,
@@ -175,10 +174,14 @@ class FirstTokenChart(ChartCard):
             ]
         )
         rows, pitch, hidden = self._rows()
-        for position, bar in rows:
-            self._paint_row(painter, frame, position, bar, pitch, len(rows))
+        values = [self._paint_row(painter, frame, position, bar, pitch, len(rows)) for position, bar in rows]
         draw_bottom_axis(painter, frame, ticks, palette, self.tr("Time to first token (ms)"))
         taken = self._paint_median(painter, frame, rows, pitch)
+        for x, y, words in values:
+            if not words:
+                continue
+            # After the line of the median, which would run through a shorter bar's value.
+            draw_note(painter, x, y, words, palette)
         self._paint_target(painter, frame, taken)
         if hidden:
             words = self.tr("latest {} of {}").format(len(rows), len(self._bars))
@@ -186,7 +189,8 @@ class FirstTokenChart(ChartCard):
 
     def _paint_row(
         self, painter: QPainter, frame: Frame, position: int, bar: FirstTokenBar, pitch: float, count: int
-    ) -> None:
+    ) -> tuple[float, float, list[Run]]:
+        """Label and bar; returns where its value goes (left end, base line) and the value's words."""
         palette, plot = self.palette_now, frame.plot
         roomy = pitch >= ROOMY_PITCH_PX
         middle = plot.top() + (position + 0.5) * pitch
@@ -216,9 +220,9 @@ class FirstTokenChart(ChartCard):
             weight = 400 if bar.warmup and not bar.cold else 600
             role = "secondary" if bar.warmup and not bar.cold else "text"
             words = [Run(f"{format_number(bar.total_ms)} ms", role, weight)]
-        if roomy or (last and bar.total_ms is not None and pitch > 6):
-            x = min(end + 5, frame.plot.right() + RIGHT_PX - 2 - runs_width(words))
-            draw_runs(painter, x, middle + 4, words, palette)
+        if not roomy and not (last and bar.total_ms is not None and pitch > 6):
+            return 0.0, 0.0, []
+        return min(end + 5, plot.right() + RIGHT_PX - 2 - runs_width(words)), middle + 4, words
 
     def _paint_bar(
         self, painter: QPainter, frame: Frame, rect: QRectF, bar: FirstTokenBar, length: float

@@ -194,16 +194,19 @@ def draw_side_axis(
     title: str = "",
     right: bool = False,
     width: float = 46,
+    marks: bool = True,
 ) -> None:
-    """Words of a vertical axis, with a short mark each and the title turned by 90 degrees."""
+    """Words of a vertical axis, with a short mark each and the title turned by 90 degrees.
+
+    `marks` off: beside words with a sign a mark reads like a second minus.
+    """
     plot = frame.plot
     edge = plot.right() if right else plot.left()
     painter.setPen(QPen(palette.color("axis"), 1))
-    marks = []
-    for value, _ in ticks:
-        y = round(frame.y_px(value)) + 0.5
-        marks.append(QLineF(edge + 1, y, edge + 3, y) if right else QLineF(edge - 3, y, edge - 1, y))
-    painter.drawLines(marks)
+    if marks:
+        near, far = (edge + 1, edge + 3) if right else (edge - 3, edge - 1)
+        heights = [round(frame.y_px(value)) + 0.5 for value, _ in ticks]
+        painter.drawLines([QLineF(near, y, far, y) for y in heights])
     for value, words in ticks:
         y = frame.y_px(value)
         rect = QRectF(edge + 6, y - 7, 60, 14) if right else QRectF(edge - 66, y - 7, 60, 14)

@@ -121,7 +121,10 @@ class TelemetryChart(ChartCard):
                 low = min(float(part.min()) for part in values)
                 high = max(float(part.max()) for part in values)
                 key = panel[0].group or panel[0].label
-                self._bounds[key] = stepped_bounds(low, high, self._bounds.get(key), panel[0].low)
+                bottom, top = stepped_bounds(low, high, self._bounds.get(key), panel[0].low)
+                if panel[0].unit == "%" and high <= 100:
+                    top = min(top, 100.0)
+                self._bounds[key] = (bottom, top)
         self.banner.setVisible(bool(notice))
         if notice and notice != self.banner.text:
             self.banner.set_text(notice)

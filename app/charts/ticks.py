@@ -126,6 +126,9 @@ def stepped_bounds(
     """Lowest and highest tick of a small plot: round, tight, and steady (see `stepped_range`)."""
     if floor is not None:
         low = min(low, floor)
+        if high <= floor:
+            # Nothing but the floor: show one unit above it.
+            high = floor + 1.0
     least = max(0.02 * max(abs(high), abs(low)), 1e-9)
     if high - low < least:
         middle = (high + low) / 2

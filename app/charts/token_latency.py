@@ -258,7 +258,7 @@ class TokenLatencyChart(ChartCard):
 
     def apply_palette(self, palette: Palette) -> None:
         self._plot.renew_below((palette.name, self._x_max, self._y, _steady(self._centre)))
-        self._earlier.set_color(palette.color("data1", 105 if palette.dark else 95))
+        self._earlier.set_color(palette.color("data1", 88 if palette.dark else 80))
         self._current.set_color(palette.color("data1", 225))
         self._band.set_color(palette.color("data1", 46 if palette.dark else 36))
         self._median.setPen(pg.mkPen(palette.text, width=1))
@@ -277,12 +277,16 @@ class TokenLatencyChart(ChartCard):
         if self._y is not None:
             ticks, step = self._ticks(frame)
             draw_grid(painter, frame, ticks, palette)
-            words = [(tick, format_tick(tick, step)) for tick in ticks]
-            draw_side_axis(painter, frame, words, palette, self.tr("ITL (ms)"), width=AXIS_LEFT_PX)
+            # From one second on in seconds: "1,000" does not fit beside the title.
+            scale, title = (1000, "ITL (s)") if frame.y_high >= 1000 else (1, "ITL (ms)")
+            words = [(tick, format_tick(tick / scale, step / scale)) for tick in ticks]
+            draw_side_axis(painter, frame, words, palette, title, width=AXIS_LEFT_PX)
             if self._centre:
                 percents = percent_ticks(frame, self._centre)
                 title = self.tr("against median (%)")
-                draw_side_axis(painter, frame, percents, palette, title, right=True, width=AXIS_RIGHT_PX)
+                draw_side_axis(
+                    painter, frame, percents, palette, title, right=True, width=AXIS_RIGHT_PX, marks=False
+                )
         draw_bottom_axis(painter, frame, x_ticks, palette, self.tr("Output token"))
 
     def _paint_above(self, painter: QPainter) -> None:

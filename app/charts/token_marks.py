@@ -46,6 +46,8 @@ def percent_ticks(frame: Frame, centre_ms: float) -> list[tuple[float, str]]:
     ticks = []
     for percent in round_ticks(low, high, count):
         words = format_tick(percent, step)
+        if step >= 500:
+            words = f"{format_tick(percent / 1000, step / 1000)}k" if percent else "0"
         ticks.append((centre_ms * (1 + percent / 100), f"+{words}" if percent > 1e-9 else words))
     return ticks
 

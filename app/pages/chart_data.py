@@ -168,7 +168,7 @@ class BandwidthView:
 
 def bandwidth_view(timeline: Timeline, run: Run, cache: Cache) -> BandwidthView:
     """Model-based utilisation of each request, and the driver's busy time of the newest."""
-    model, no_model = bytes_model_from_facts(run.facts.get("footprint"))
+    _, no_model = bytes_model_from_facts(run.facts.get("footprint"))
     reference = reference_from_facts(run.facts.get("reference"))
     series: list[BandwidthSeries] = []
     shown: Request | None = None

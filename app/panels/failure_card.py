@@ -39,6 +39,7 @@ class FailureCard(Card):
         self.copy_button.clicked.connect(self.copy_details)
         self.action.clicked.connect(self.action_asked)
         self.close_button.clicked.connect(self._dismiss)
+        self.action.hide()
         self.hide()
 
     def show_problem(

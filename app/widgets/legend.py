@@ -22,6 +22,7 @@ GLYPH_PX = {
     "square": 10,
     "hatch": 12,
 }
+TEXT_GAP_PX = 6
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,9 @@ def _paint_glyph(painter: QPainter, item: LegendItem, x: float, y: float, palett
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(color)
         for dx, dy in ((1.5, 2.5), (6, -3), (9, 3), (14, -0.5)):
-            painter.drawEllipse(QPointF(x + dx, y + dy), 1.4, 1.4)
+            painter.drawEllipse(QPointF(x + dx, y + dy), 1.2, 1.2)
     elif item.kind in ("line", "dashed", "dashdot"):
-        pen = QPen(color, 2)
+        pen = QPen(color, 1.6)
         if item.kind != "line":
             pen.setDashPattern([3, 1.6] if item.kind == "dashed" else [4, 1.5, 1, 1.5])
             pen.setCapStyle(Qt.PenCapStyle.FlatCap)
@@ -58,7 +59,7 @@ def _paint_glyph(painter: QPainter, item: LegendItem, x: float, y: float, palett
         points = ((0, 3), (6, 3), (6, -3), (13, -3), (13, 3), (19, 3))
         painter.drawPolyline(QPolygonF([QPointF(x + dx, y + dy) for dx, dy in points]))
     elif item.kind == "band":
-        painter.fillRect(QRectF(x, y - 5, width, 10), palette.color(role, 90 if palette.dark else 70))
+        painter.fillRect(QRectF(x, y - 5, width, 10), palette.color(role, 66 if palette.dark else 50))
     elif item.kind == "square":
         painter.fillRect(QRectF(x, y - 5, width, 10), color)
     else:
@@ -72,7 +73,7 @@ def _paint_glyph(painter: QPainter, item: LegendItem, x: float, y: float, palett
 class Legend(QWidget):
     """Chips of a chart; entries are read out as one sentence."""
 
-    SPACING_PX = 15
+    SPACING_PX = 13
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -100,33 +101,41 @@ class Legend(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        return QSize(round(self._width(0)), 24)
+        return QSize(round(self._needed([item.label for item in self._items])), 24)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(0, 24)
 
-    def text(self, item: LegendItem, level: int) -> str:
-        """What an entry says at a level: 0 full, 1 short, 2 its glyph alone."""
-        return (item.label, item.short or item.label, "")[level]
+    def words(self) -> list[str]:
+        """What each entry says at the present width.
 
-    def _width(self, level: int) -> float:
-        metrics = QFontMetricsF(ui_font(11))
-        total = 0.0
-        for item in self._items:
-            words = self.text(item, level)
-            total += GLYPH_PX[item.kind] + (7 + metrics.horizontalAdvance(words) if words else 0)
+        All full words where they fit; else short ones, from the right; else glyphs alone (the
+        words are in the tool tips then).
+        """
+        words = [item.label for item in self._items]
+        for index in range(len(words) - 1, -1, -1):
+            if self._needed(words) <= self.width():
+                return words
+            words[index] = self._items[index].short or words[index]
+        return words if self._needed(words) <= self.width() else [""] * len(words)
+
+    def _needed(self, words: Sequence[str]) -> float:
+        total = sum(self._item_px(item, text) for item, text in zip(self._items, words, strict=True))
         return total + self.SPACING_PX * max(len(self._items) - 1, 0)
+
+    @staticmethod
+    def _item_px(item: LegendItem, text: str) -> float:
+        glyph = GLYPH_PX[item.kind]
+        return glyph + TEXT_GAP_PX + QFontMetricsF(ui_font(11)).horizontalAdvance(text) if text else glyph
 
     def places(self) -> list[tuple[LegendItem, float, float, str]]:
         """Entries with left edge, right edge (px) and words, as drawn at the present width."""
-        level = next((number for number in (0, 1) if self._width(number) <= self.width()), 2)
-        metrics = QFontMetricsF(ui_font(11))
-        x = self.width() - self._width(level)
+        words = self.words()
+        x = self.width() - self._needed(words)
         result = []
-        for item in self._items:
-            words = self.text(item, level)
-            width = GLYPH_PX[item.kind] + (7 + metrics.horizontalAdvance(words) if words else 0)
-            result.append((item, x, x + width, words))
+        for item, text in zip(self._items, words, strict=True):
+            width = self._item_px(item, text)
+            result.append((item, x, x + width, text))
             x += width + self.SPACING_PX
         return result
 
@@ -148,7 +157,7 @@ class Legend(QWidget):
             _paint_glyph(painter, item, round(left), round(middle), self._palette)
             if words:
                 painter.setPen(self._palette.color("muted" if item.muted else "secondary"))
-                x = left + GLYPH_PX[item.kind] + 7
+                x = left + GLYPH_PX[item.kind] + TEXT_GAP_PX
                 painter.drawText(
                     QRectF(x, 0, self.width() - x, self.height()),
                     Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft,

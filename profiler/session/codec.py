@@ -92,10 +92,13 @@ def finite_float(text: str) -> float:
     return value
 
 
+_DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=finite_float)
+
+
 def load_strict_json(text: str) -> JSON:
     """JSON without NaN, Infinity and numbers that become them. ValueError otherwise."""
     try:
-        return json.loads(text, parse_constant=_no_constant, parse_float=finite_float)
+        return _DECODER.decode(text)
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
 
@@ -185,10 +188,10 @@ def _numbers(text: str) -> Int64Array:
 
 
 def _narrow(values: Int64Array, dtype: type[np.integer[Any]]) -> npt.NDArray[Any]:
-    limits = np.iinfo(dtype)
-    if len(values) and (values.min() < limits.min or values.max() > limits.max):
+    narrow = values.astype(dtype)
+    if (narrow != values).any():
         raise OverflowError("a value of a step is too large")
-    return values.astype(dtype)
+    return narrow
 
 
 def join_ids(column: Iterable[int | bytes | None]) -> Int32Array:

@@ -129,7 +129,7 @@ def is_locked(session: Path) -> bool:
     try:
         # Reading is enough for a shared lock, so this works in a read-only place, too.
         fd = os.open(lock_path(session), os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)
-    except OSError:
+    except (OSError, ValueError):  # ValueError: no such path can be
         return False
     try:
         _lock_shared(fd)

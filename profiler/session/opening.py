@@ -67,6 +67,8 @@ def read_header(path: Path) -> Header:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise SessionError(f"{path} cannot be read ({reason}); check its permissions.") from error
+    except ValueError:
+        raise SessionError(f"{str(path)!r} cannot be the name of a file; check the path.") from None
     if size == 0:
         if is_locked(path):
             raise SessionError(f"{path} is being started right now; try again in a moment.")

@@ -230,6 +230,8 @@ class SessionReader:
                 if blobs:
                     ids = join_ids(value for (value,) in con.execute(f"SELECT ids FROM ({rows})", piece))
                 request.append_steps(steps_from_texts(request.no, index0, request.t0_ns, row, ids))
+                if count < _STEPS_AT_ONCE:
+                    return
                 index0, start = index0 + count, last + 1
 
 

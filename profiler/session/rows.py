@@ -24,6 +24,21 @@ class RowWriter:
         self._t0_ns: dict[int, int] = {}
         self._texts: dict[int, int] = {}
         self._sources: dict[tuple[str, tuple[str, ...]], int] = {}
+        self._new_requests: list[int] = []
+        self._new_sources: list[tuple[str, tuple[str, ...]]] = []
+
+    def committed(self) -> None:
+        """What was written so far is there for good."""
+        self._new_requests.clear()
+        self._new_sources.clear()
+
+    def rolled_back(self) -> None:
+        """What was written since `committed` is not there: it may be written again."""
+        for no in self._new_requests:
+            del self._t0_ns[no]
+        for layout in self._new_sources:
+            del self._sources[layout]
+        self.committed()
 
     def write(self, event: ev.Event) -> None:
         """Store one event; kinds that are not stored (Progress, State, ...) are ignored."""
@@ -57,6 +72,7 @@ class RowWriter:
         if event.no in self._t0_ns:
             return
         self._t0_ns[event.no] = event.t_ns
+        self._new_requests.append(event.no)
         self._con.execute(
             "INSERT OR IGNORE INTO request (no, run, id, t_ns, prompt_tokens, max_new_tokens, streamed, "
             "warmup, batch_id, label) "
@@ -112,6 +128,7 @@ class RowWriter:
         source = self._sources.get(layout)
         if source is None:
             source = self._sources[layout] = len(self._sources) + 1
+            self._new_sources.append(layout)
             self._con.execute(
                 "INSERT INTO source VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT))",
                 (source, to_text(event.source), to_json(list(event.values))),

@@ -24,7 +24,14 @@ from profiler import events as ev
 from profiler.errors import SessionError
 from profiler.session import schema
 from profiler.session.codec import from_text, maybe_text, to_json, to_text
-from profiler.session.files import check_target, exists_error, os_error, remove_session
+from profiler.session.files import (
+    check_target,
+    exists_error,
+    os_error,
+    publish,
+    remove_session,
+    temporary_beside,
+)
 from profiler.session.lock import LockTakenError, SessionLock
 from profiler.session.rows import RowWriter
 
@@ -71,41 +78,27 @@ class SessionWriter:
             raise exists_error(path) from None
         except OSError as error:
             raise os_error(error, path) from error
+        part = temporary_beside(path)
+        con: sqlite3.Connection | None = None
         created = False
         try:
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644))
+            # Complete before it appears: whenever this process ends, the file can be opened.
+            _build(part, facts, name)
+            publish(part, path, overwrite=False)
             created = True
             con = _open_log(path, shared_memory)
-            writer = cls(path, con, lock)
-            writer._start(facts, name)
+            return cls(path, con, lock)
         except BaseException as error:
+            if con is not None:
+                con.close()
             if created:
                 remove_session(path)
             lock.release()
-            if isinstance(error, FileExistsError):
-                raise exists_error(path) from None
             if isinstance(error, (OSError, sqlite3.Error)):
                 raise _sentence(error, path, kept=False) from error
             raise
-        return writer
-
-    def _start(self, facts: Mapping[str, ev.JSON], name: str) -> None:
-        con = self._con
-        try:
-            schema.migrate(con, 0)
-            con.execute("BEGIN")
-            self._set_meta("name", name)
-            # A label for people, and the same moment on the session's clock.
-            self._set_meta("created", datetime.now(UTC).isoformat(timespec="seconds"))
-            self._set_meta("created_t_ns", time.perf_counter_ns())
-            self._set_meta("closed", False)
-            for key, value in facts.items():
-                self._rows.write(ev.Fact(key, value))
-            con.execute("COMMIT")
-            con.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        except BaseException:
-            con.close()
-            raise
+        finally:
+            remove_session(part)
 
     def __enter__(self) -> SessionWriter:
         return self
@@ -120,7 +113,8 @@ class SessionWriter:
 
         Progress, State, Reply, Recording and Resync are not stored. What the session has seen
         already (a request's number, a step's number) changes nothing. Raises SessionError when
-        the disk is full or gone: nothing more can be written then, what was committed stays.
+        the disk is full or gone: what was committed stays, everything since then was taken
+        back and may be written again later, when there is space.
         """
         con = self._usable()
         try:
@@ -139,6 +133,8 @@ class SessionWriter:
                 con.execute("COMMIT")
         except sqlite3.Error as error:
             self._fail(error)
+        self._rows.committed()
+        self._error = None
 
     def checkpoint(self) -> None:
         """`commit`, then move the log into the file and wait for the disk (a few ms a MB)."""
@@ -183,8 +179,8 @@ class SessionWriter:
         """Commit, mark the file as closed and make it one file again. Later calls do nothing.
 
         `status` and `reason` are for runs that have no RunEnd. Raises SessionError when that
-        fails (unless `write` has said so already): the file then stays beside its log, and the
-        next open recovers it. The lock is released in any case.
+        fails (unless the last `write` or `commit` has said so already): the file then stays
+        beside its log, and the next open recovers it. The lock is released in any case.
         """
         if self._closed:
             return
@@ -197,7 +193,7 @@ class SessionWriter:
                 "UPDATE run SET status=?, reason=CAST(? AS TEXT) WHERE status='running'",
                 (status, maybe_text(reason)),
             )
-            self._set_meta("closed", True)
+            _set_meta(con, "closed", True)
             con.execute("COMMIT")
             self._final_bytes = to_one_file(con)
         except sqlite3.Error as error:
@@ -210,8 +206,6 @@ class SessionWriter:
     # -- inside -----------------------------------------------------------------------------
 
     def _usable(self) -> sqlite3.Connection:
-        if self._error is not None:
-            raise self._error
         if self._closed:
             raise SessionError(f"{self.path} is closed; start a new recording.")
         return self._con
@@ -232,10 +226,33 @@ class SessionWriter:
                 self._con.execute("ROLLBACK")
         except sqlite3.Error:
             pass  # the first error is the one to tell
+        self._rows.rolled_back()
         raise self._error from error
 
-    def _set_meta(self, key: str, value: ev.JSON) -> None:
-        self._con.execute("INSERT OR REPLACE INTO meta VALUES (?, CAST(? AS TEXT))", (key, to_json(value)))
+
+def _build(path: Path, facts: Mapping[str, ev.JSON], name: str) -> None:
+    """An empty session with its manifest, on the disk, as one file."""
+    path.unlink(missing_ok=True)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644))
+    con = connect_rw(path)
+    try:
+        schema.migrate(con, 0)
+        con.execute("BEGIN")
+        _set_meta(con, "name", name)
+        # A label for people, and the same moment on the session's clock.
+        _set_meta(con, "created", datetime.now(UTC).isoformat(timespec="seconds"))
+        _set_meta(con, "created_t_ns", time.perf_counter_ns())
+        _set_meta(con, "closed", False)
+        rows = RowWriter(con)
+        for key, value in facts.items():
+            rows.write(ev.Fact(key, value))
+        con.execute("COMMIT")
+    finally:
+        con.close()
+
+
+def _set_meta(con: sqlite3.Connection, key: str, value: ev.JSON) -> None:
+    con.execute("INSERT OR REPLACE INTO meta VALUES (?, CAST(? AS TEXT))", (key, to_json(value)))
 
 
 def connect_rw(path: Path) -> sqlite3.Connection:

@@ -288,9 +288,11 @@ def _step_lines(timeline: Timeline, request: Request, name: str) -> Iterator[tup
             f"request {name!r} has steps whose number of tokens is not known, which a trace cannot say; "
             "export it in another format."
         )
-    ids = request.ids
+    ids = request.ids.tolist()
     has_ids = len(ids) > 0 and len(ids) == int(k.sum())
     start = 0
+    # By hand, since there are many: all values are integers and booleans, the id is quoted once.
+    head = _line({"type": "step", "id": name})[:-1]
     for t_ns, count, kv_len, disturbed in zip(
         request.t_ns.tolist(),
         k.tolist(),
@@ -298,18 +300,16 @@ def _step_lines(timeline: Timeline, request: Request, name: str) -> Iterator[tup
         timeline.disturbed(request).tolist(),
         strict=True,
     ):
-        value: dict[str, ev.JSON] = {
-            "type": "step",
-            "id": name,
-            "t_ns": t_ns,
-            "k": count,
-            "kv_len": None if kv_len < 0 else kv_len,
-        }
+        kv_text = "null" if kv_len < 0 else kv_len
+        ids_text = ""
         if has_ids:
-            value["token_ids"] = ids[start : start + count].tolist()
+            ids_text = ',"token_ids":[' + ",".join(map(str, ids[start : start + count])) + "]"
             start += count
-        value["disturbed"] = disturbed
-        yield t_ns, _line(value)
+        disturbed_text = "true" if disturbed else "false"
+        yield (
+            t_ns,
+            f'{head},"t_ns":{t_ns},"k":{count},"kv_len":{kv_text}{ids_text},"disturbed":{disturbed_text}}}',
+        )
 
 
 def _line(value: dict[str, ev.JSON]) -> str:

@@ -36,7 +36,7 @@ class Outbox:
     def __init__(self, send: Callable[[bytes], None], *, flush_ns: int = FLUSH_NS) -> None:
         self._send = send
         self._flush_ns = flush_ns
-        self._items: deque[_Step | ev.Event | _Begin] = deque()
+        self._items: deque[_Step | ev.Event | _Begin | _Rest] = deque()
         self._append = self._items.append
         self._due_ns = 0
         self._wake = threading.Event()
@@ -61,6 +61,10 @@ class Outbox:
         if t_ns >= self._due_ns:
             self._due_ns = t_ns + self._flush_ns
             self._wake.set()
+
+    def end_text(self, rest: Callable[[], str]) -> None:
+        """No more steps come: `rest()` (called on the writing thread) is the text held back so far."""
+        self._append(_Rest(rest))
 
     def emit(self, event: ev.Event, *, now: bool = False) -> None:
         """Any other event; written with the next batch, or at once when `now`."""
@@ -114,6 +118,10 @@ class Outbox:
             if isinstance(item, _Begin):
                 self._current, self._count, self._produced = item, 0, 0
                 out.append(item.start)
+            elif isinstance(item, _Rest):
+                text = item.rest()
+                if text and self._current is not None:
+                    out.append(ev.Text(self._current.start.no, [text], self._count))
             else:
                 out.append(item)  # type: ignore[arg-type]
         if t_ns:
@@ -136,10 +144,10 @@ class Outbox:
             if not isinstance(step, int):
                 ids.extend(step)
         out.append(ev.make_steps(begin.start.no, self._count, t_ns, k, kv_len, ids))
-        self._count += len(t_ns)
         if begin.detokenise is not None:
             pieces = [begin.detokenise(step) if not isinstance(step, int) else "" for step in steps]
-            out.append(ev.Text(begin.start.no, pieces))
+            out.append(ev.Text(begin.start.no, pieces, self._count))
+        self._count += len(t_ns)
 
 
 class _Begin:
@@ -148,6 +156,13 @@ class _Begin:
     def __init__(self, start: ev.RequestStart, detokenise: Detokenise | None) -> None:
         self.start = start
         self.detokenise = detokenise
+
+
+class _Rest:
+    __slots__ = ("rest",)
+
+    def __init__(self, rest: Callable[[], str]) -> None:
+        self.rest = rest
 
 
 def now_ns() -> int:

@@ -49,9 +49,7 @@ class FakeHints(QObject):
 class TestContrast:
     @pytest.mark.parametrize("background", BACKGROUNDS)
     @pytest.mark.parametrize("role", ["text", "secondary", "muted"])
-    def test_words_reach_4_5_on_every_background(
-        self, palette: Palette, role: str, background: str
-    ) -> None:
+    def test_words_reach_4_5_on_every_background(self, palette: Palette, role: str, background: str) -> None:
         assert contrast(getattr(palette, role), getattr(palette, background)) >= 4.5
 
     @pytest.mark.parametrize("role", ["accent", "ok", "warning", "bad"])

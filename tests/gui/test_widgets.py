@@ -65,14 +65,20 @@ def test_segments_move_by_mouse_and_key_and_tell_only_the_user_s_choice(qtbot) -
 
 def test_status_mark_differs_in_shape(qtbot) -> None:
     pictures = set()
-    for kind in ("ok", "warning", "bad", "ring", "live", "info"):
-        mark = StatusMark(kind)
+    roles = {
+        "ok": "ok",
+        "warning": "warning",
+        "bad": "bad",
+        "ring": "muted",
+        "live": "accent",
+        "info": "accent",
+    }
+    for kind, role in roles.items():
+        mark = StatusMark(kind, size=42)
         qtbot.addWidget(mark)
         mark.set_kind(kind, f"state {kind}")
         image = mark.grab().toImage()
-        pictures.add(
-            tuple(image.pixelColor(x, y) != image.pixelColor(0, 0) for x in range(14) for y in range(14))
-        )
+        pictures.add(tuple(image.pixelColor(x, y) == DARK.color(role) for x in range(42) for y in range(42)))
         assert mark.accessibleName() == f"state {kind}"
     assert len(pictures) == 6
     with pytest.raises(ValueError, match="A mark is one of"):

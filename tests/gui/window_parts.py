@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from fake_client import FakeClient
+from fake_client import MS, FakeClient
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -16,7 +16,7 @@ from app.main_window import MainWindow
 from app.run_controller import RunController
 from app.session_library import SessionLibrary
 from app.settings import Settings
-from app.theme import Theme
+from app.theme import Theme, build_stylesheet
 from profiler.config import RunConfig
 
 
@@ -60,7 +60,9 @@ class Bench:
         app = QApplication.instance()
         assert isinstance(app, QApplication)
         self.theme = Theme(mode)  # type: ignore[arg-type]
-        self.theme.install(app)
+        if app.styleSheet() != build_stylesheet(self.theme.palette):
+            # Once a session: a style sheet goes through every widget that is still alive.
+            self.theme.install(app)
         self.settings = Settings(tmp_path / "window.ini")
         self.window = MainWindow(
             self.controller, SessionLibrary(self.background), self.settings, self.theme, self.dialogs
@@ -92,9 +94,10 @@ class Bench:
         self.settle(lambda: bool(self.controller.machine))
 
     def settle(self, done) -> None:  # type: ignore[no-untyped-def]
-        """Tick until something is so."""
+        """Tick until something is so; the script's clock moves on by 20 ms a tick."""
 
         def look() -> bool:
+            self.clients[-1].clock_ns += 20 * MS
             self.controller.tick()
             return bool(done())
 

@@ -49,8 +49,15 @@ def test_not_there(tmp_path: Path) -> None:
     assert "is not there; check the path" in refused(tmp_path / "none.dscope")
 
 
+def test_a_name_that_cannot_be() -> None:
+    with pytest.raises(SessionError, match="cannot be the name of a file"):
+        SessionReader.open("a\0b.dscope")
+
+
 def test_a_folder(tmp_path: Path) -> None:
     assert "is a folder" in refused(tmp_path)
+    with pytest.raises(SessionError, match="is a folder"):
+        SessionReader.open(tmp_path.anchor)
 
 
 def test_empty(tmp_path: Path) -> None:

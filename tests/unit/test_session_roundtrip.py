@@ -325,20 +325,33 @@ def test_create_refuses_what_exists(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["a.dscope"]
 
 
-def test_a_full_file_keeps_what_was_committed(tmp_path: Path) -> None:
+def test_a_full_disk_keeps_what_was_committed_and_the_rest_can_be_written_again(tmp_path: Path) -> None:
     path = tmp_path / "a.dscope"
     writer = SessionWriter.create(path, {})
     writer.write([ev.RunStart(1, 0), ev.RequestStart(1, 1, "r", 0), ev.make_steps(1, 0, [1, 2])])
     writer.commit()
     # What SQLite says of a full disk, without filling one.
     writer._con.execute(f"PRAGMA max_page_count={writer.bytes_written // 4096}")
-    many = ev.make_steps(1, 2, range(3, 100_003))
-    with pytest.raises(SessionError, match=r"disk of .* is full.*What was recorded until now is kept"):
-        writer.write([many])
-    with pytest.raises(SessionError, match="is full"):
-        writer.write([ev.Note(1, "more")])
+    unsaved: list[ev.Event] = [
+        ev.RequestStart(2, 1, "r2", 0),
+        ev.Sample(1, "host", {"x": 1.0}),
+        ev.Text(2, ["a"]),
+        ev.make_steps(2, 0, range(100_000)),
+    ]
+    for _ in range(2):
+        with pytest.raises(SessionError, match=r"disk of .* is full.*What was recorded until now is kept"):
+            writer.write(unsaved)
+        _, timeline = read(path)
+        assert timeline.requests[1].t_ns.tolist() == [1, 2]
+        assert 2 not in timeline.requests
+    writer._con.execute("PRAGMA max_page_count=1000000")
+    writer.write(unsaved)
     writer.close()
-    assert read(path)[1].requests[1].t_ns.tolist() == [1, 2]
+    _, timeline = read(path)
+    assert timeline.requests[1].t_ns.tolist() == [1, 2]
+    assert len(timeline.requests[2]) == 100_000
+    assert timeline.requests[2].pieces == ["a"]
+    assert timeline.samples["host"].values("x").tolist() == [1.0]
 
 
 def test_writing_after_close_is_refused(tmp_path: Path) -> None:

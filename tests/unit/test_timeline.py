@@ -37,6 +37,10 @@ def test_what_was_seen_changes_nothing() -> None:
     assert request.t_ns.tolist() == [110, 120, 130, 140]
     assert request.ids.tolist() == [1, 2, 3, 4, 5]
     assert timeline.runs[1].name == "run" and len(timeline.runs[1].requests) == 1
+    timeline.apply(ev.Text(1, ["a", "b"], 0))
+    timeline.apply(ev.Text(1, ["a", "b", "c"], 0))
+    timeline.apply(ev.Text(1, ["b"], 1))
+    assert request.pieces == ["a", "b", "c"]
     sample = ev.Sample(5, "host", {"x": 1.0})
     timeline.apply(sample)
     timeline.apply(sample)

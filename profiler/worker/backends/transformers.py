@@ -337,10 +337,7 @@ class TransformersBackend:
             short = streamer.produced < config.output_tokens
             outcome = Outcome("ok", "eos" if short else "length", end_ns=streamer.last_ns or now_ns())
         if detokenise is not None:
-            outbox.flush()
-            rest = detokenise.rest()
-            if rest:
-                outbox.emit(ev.Text(planned.no, [rest]))
+            outbox.end_text(detokenise.rest)
         return outcome
 
     def _look_at_cache(self, watch: _PrefillWatch, run: int, outbox: Outbox) -> None:

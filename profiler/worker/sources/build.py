@@ -21,6 +21,7 @@ from profiler.worker.sources.explain import explain
 from profiler.worker.sources.source import LoadCancelled, ModelSource, Progress
 
 _SHOWN_KEYS = 3
+_GGUF_KINDS = ("gguf", "demo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +55,9 @@ def load(
 ) -> LoadedModel:
     """Build or load the model. ModelError says in one sentence what went wrong; LoadCancelled.
 
-    Stages of `progress`: import, build (random) or weights, tokenizer. Nothing is fetched here:
-    `resolve` downloads, when allowed.
+    Stages of `progress`: import, build (random) or weights (stored; before it unpack for GGUF,
+    which cannot be cancelled while it lasts), tokenizer. Nothing is fetched here: `resolve`
+    downloads, when allowed.
     """
     prepare_environment(allow_download)
     check_dtype(dtype)
@@ -67,16 +69,22 @@ def load(
     target = resolve_device(device)
     name = resolve_dtype(source.shape, dtype)
     _stop_if(cancelled)
+    notes = source.notes
     try:
         with _quiet(), _reporting(progress, cancelled):
             if source.random_weights:
                 model = _random(source, target, name, attn, trust_remote_code, progress, cancelled)
             else:
                 keep = dtype == "auto" and source.shape.packed_bytes is not None
-                model = _stored(source, target, None if keep else name, attn, trust_remote_code)
+                if source.kind in _GGUF_KINDS:
+                    # Takes half a minute for 100 MB, and the library tells nothing meanwhile.
+                    progress("unpack", 0, None, "")
+                model, info = _stored(source, target, None if keep else name, attn, trust_remote_code)
+                notes += _check_complete(source, info)
             _stop_if(cancelled)
             progress("tokenizer", 0, None, "")
             tokenizer, token_notes = _tokenizer(source, model, trust_remote_code)
+            notes += token_notes
     except (DecodescopeError, LoadCancelled):
         raise
     except Exception as error:
@@ -89,7 +97,7 @@ def load(
         dtype_name=_main_dtype(model),
         attn=in_force or "eager",
         random_weights=source.random_weights,
-        notes=(*source.notes, *token_notes),
+        notes=notes,
     )
 
 
@@ -189,16 +197,18 @@ def _stored(source: ModelSource, target: Any, dtype: str | None, attn: str, trus
     if target.type != "cpu":
         options["device_map"] = {"": str(target)}
     folder = source.path
-    if source.kind in ("gguf", "demo"):
+    if source.kind in _GGUF_KINDS:
         options["gguf_file"] = source.path.name
         folder = source.path.parent
     model, info = AutoModelForCausalLM.from_pretrained(str(folder), **options)
-    _check_complete(source, info)
-    return model.eval()
+    return model.eval(), info
 
 
-def _check_complete(source: ModelSource, info: dict[str, Any]) -> None:
-    """Weights that are missing or do not match would be random, silently: an error instead."""
+def _check_complete(source: ModelSource, info: dict[str, Any]) -> tuple[str, ...]:
+    """Weights that are missing or do not match would be random, silently: an error instead.
+
+    Weights that the architecture has no place for are left out, with a note.
+    """
     wrong = sorted(str(key) for key in info.get("missing_keys", ()))
     wrong += sorted(str(key[0] if isinstance(key, tuple) else key) for key in info.get("mismatched_keys", ()))
     if wrong:
@@ -208,6 +218,10 @@ def _check_complete(source: ModelSource, info: dict[str, Any]) -> None:
             f"or of another shape ({shown}); download or copy the model again.",
             detail="\n".join(wrong),
         )
+    unused = len(info.get("unexpected_keys", ()))
+    if unused:
+        return (f"{unused} tensors of the model's files are not used by its architecture.",)
+    return ()
 
 
 def _tokenizer(source: ModelSource, model: Any, trust_remote_code: bool) -> tuple[Any, tuple[str, ...]]:
@@ -222,7 +236,7 @@ def _tokenizer(source: ModelSource, model: Any, trust_remote_code: bool) -> tupl
     assert source.path is not None
     options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": trust_remote_code}
     folder = source.path
-    if source.kind in ("gguf", "demo"):
+    if source.kind in _GGUF_KINDS:
         options["gguf_file"] = source.path.name
         folder = source.path.parent
     try:

@@ -119,7 +119,7 @@ def _why_not_fetched(name: str, error: Exception) -> str:
 
 
 def _bar_class(progress: Progress) -> type[Any]:
-    """A bar that reports bytes to `progress` and draws nothing."""
+    """A bar that draws nothing and reports bytes to `progress`, from the download's threads."""
     from tqdm import tqdm  # type: ignore[import-untyped]
 
     class ReportingBar(tqdm):  # type: ignore[misc]
@@ -131,7 +131,8 @@ def _bar_class(progress: Progress) -> type[Any]:
 
         def update(self, n: float | None = 1) -> Any:
             shown = super().update(n)
-            if self.unit == "B":
+            # Of the library's two bars of bytes, the one of what is written to the disk.
+            if self.unit == "B" and not str(self.desc or "").startswith("Downloading bytes"):
                 progress("download", float(self.n), None if not self.total else float(self.total), "B")
             return shown
 

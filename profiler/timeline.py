@@ -381,8 +381,6 @@ def overlaps(
     return np.asarray(result, bool)
 
 
-
-
 class Timeline:
     """Everything seen of one session, live or saved."""
 

@@ -16,7 +16,9 @@ def environment(**extra: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), **extra}
 
 
-def dscope(*arguments: Any, timeout_s: float = 120, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+def dscope(
+    *arguments: Any, timeout_s: float = 120, cwd: Path | None = None, **env: str
+) -> subprocess.CompletedProcess[str]:
     """`python -m profiler ARGUMENTS`; no traceback may reach the user."""
     result = subprocess.run(
         [sys.executable, "-m", "profiler", *map(str, arguments)],

@@ -52,7 +52,12 @@ def all_gone(processes: list[psutil.Process], timeout_s: float = 5.0) -> bool:
 
 def settings(model: str, **values: Any) -> dict[str, Any]:
     """A configuration as the engine takes it."""
-    defaults: dict[str, Any] = {"model": model, "prompt_tokens": 16, "output_tokens": 32, "measure_reference": False}
+    defaults: dict[str, Any] = {
+        "model": model,
+        "prompt_tokens": 16,
+        "output_tokens": 32,
+        "measure_reference": False,
+    }
     if "prompt" in values or "prompts_file" in values:
         del defaults["prompt_tokens"]
     return make_config({**defaults, **values}).model_dump()
@@ -74,7 +79,9 @@ class Session:
             self.events.extend(batch)
             batch = self.client.receive(0)
 
-    def wait_for(self, kind: type, test: Callable[[Any], bool] = lambda _: True, timeout_s: float = 30.0) -> Any:
+    def wait_for(
+        self, kind: type, test: Callable[[Any], bool] = lambda _: True, timeout_s: float = 30.0
+    ) -> Any:
         """The first event of a kind, past or to come, that passes `test`."""
 
         def look() -> Any:
@@ -124,4 +131,14 @@ def kill(pid: int) -> None:
     os.kill(pid, signal.SIGKILL)
 
 
-__all__ = ["EngineGone", "Session", "all_gone", "alive", "descendants", "is_worker", "kill", "settings", "wait_until"]
+__all__ = [
+    "EngineGone",
+    "Session",
+    "alive",
+    "all_gone",
+    "descendants",
+    "is_worker",
+    "kill",
+    "settings",
+    "wait_until",
+]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyqtgraph as pg
-from PySide6.QtCore import QLineF, QRectF, Qt
+from PySide6.QtCore import QCoreApplication, QLineF, QRectF, Qt
 from PySide6.QtGui import QPainter, QPen
 from PySide6.QtWidgets import QWidget
 
@@ -34,6 +34,8 @@ from app.charts.ticks import end_ticks, format_tick, round_step, round_ticks, st
 from app.theme import Palette
 from app.widgets import LegendItem
 from profiler.units import format_number
+
+translate = QCoreApplication.translate
 
 Floats = npt.NDArray[np.float64]
 
@@ -74,9 +76,9 @@ class BandwidthChart(ChartCard):
         for item in (self._raw, self._earlier, self._gpm_curve, self._current):
             canvas.addItem(item, ignoreBounds=True)
         super().__init__(
-            "Memory bandwidth",
-            "How hard does the memory work?",
-            "Bytes the model must read, next to what the GPU reports.",
+            translate("BandwidthChart", "Memory bandwidth"),
+            translate("BandwidthChart", "How hard does the memory work?"),
+            translate("BandwidthChart", "Bytes the model must read, next to what the GPU reports."),
             bandwidth_ghost,
             canvas,
             parent,
@@ -145,14 +147,15 @@ class BandwidthChart(ChartCard):
     def summary(self) -> str:
         """One sentence: utilisation of the current request and what 100 % is."""
         if self._reason:
-            return f"Memory bandwidth: {self._reason}"
+            return self.tr("Memory bandwidth: {}").format(self._reason)
         if not self._series:
-            return "Memory bandwidth: no tokens yet."
+            return self.tr("Memory bandwidth: no tokens yet.")
         entry = self._series[self._current_index]
-        words = f"Memory bandwidth: median {format_number(float(np.median(entry.mbu_pct)))} % of "
-        if self._reference is None:
-            return words + "the reference."
-        return words + f"{format_number(self._reference)} GB/s ({self._source or 'reference'})."
+        what = self.tr("the reference")
+        if self._reference is not None:
+            what = f"{format_number(self._reference)} GB/s" + (f" ({self._source})" if self._source else "")
+        median = format_number(float(np.median(entry.mbu_pct)))
+        return self.tr("Memory bandwidth: median {} % of {}.").format(median, what)
 
     # -- what is computed once a refresh ------------------------------------------------------
 
@@ -202,24 +205,32 @@ class BandwidthChart(ChartCard):
         gpm: tuple[Floats, Floats] | None,
         gpm_reason: str | None,
     ) -> None:
-        tip = "Weights and KV cache a step must read, divided by its time and by the reference."
-        items = [LegendItem("model-based", "data3", short="model", tip=tip)]
+        tip = self.tr("Weights and KV cache a step must read, divided by its time and by the reference.")
+        items = [LegendItem(self.tr("model-based"), "data3", short=self.tr("model"), tip=tip)]
         if self._reason:
-            items = [LegendItem("model-based n/a", "data3", short="n/a", tip=self._reason, muted=True)]
+            items = [
+                LegendItem(
+                    self.tr("model-based n/a"), "data3", short=self.tr("n/a"), tip=self._reason, muted=True
+                )
+            ]
         if no_busy:
-            tip = busy_reason or "The GPU does not report it."
-            label = "DRAM busy time n/a"
-            items.append(LegendItem(label, "data2", "step", short="busy n/a", tip=tip, muted=True))
+            tip = busy_reason or self.tr("The GPU does not report it.")
+            label = self.tr("DRAM busy time n/a")
+            items.append(LegendItem(label, "data2", "step", short=self.tr("busy n/a"), tip=tip, muted=True))
         else:
-            tip = "Share of time in which memory was touched, not bandwidth."
-            items.append(LegendItem("DRAM busy time", "data2", "step", short="busy", tip=tip))
+            tip = self.tr("Share of time in which memory was touched, not bandwidth.")
+            items.append(
+                LegendItem(self.tr("DRAM busy time"), "data2", "step", short=self.tr("busy"), tip=tip)
+            )
             if any(not window.inside for window in self._busy):
-                tip = "The window also covers prefill or the end; it is left out of statistics."
-                items.append(LegendItem("not all decode", "muted", "hatch", short="part", tip=tip))
+                tip = self.tr("The window also covers prefill or the end; it is left out of statistics.")
+                items.append(
+                    LegendItem(self.tr("not all decode"), "muted", "hatch", short=self.tr("part"), tip=tip)
+                )
         if gpm is not None:
-            items.append(LegendItem("GPM DRAM", "data4", "dashed", short="GPM"))
+            items.append(LegendItem(self.tr("GPM DRAM"), "data4", "dashed", short=self.tr("GPM")))
         elif gpm_reason:
-            items.append(LegendItem("GPM n/a", "data4", "dashed", tip=gpm_reason, muted=True))
+            items.append(LegendItem(self.tr("GPM n/a"), "data4", "dashed", tip=gpm_reason, muted=True))
         self.set_legend(items)
 
     # -- painting ----------------------------------------------------------------------------
@@ -344,7 +355,8 @@ class BandwidthChart(ChartCard):
                     speed = format_number(value * self._reference / 100)
                     lines[-1].append(Run(f"  {speed} GB/s", "secondary"))
         if window is not None:
-            span = f"  tokens {round(window.token_from)}–{round(window.token_to)}"
+            ends = round(window.token_from), round(window.token_to)
+            span = "  " + self.tr("tokens {}–{}").format(*ends)
             words = self.tr("busy time {} %").format(format_number(window.pct, 2))
             lines.append([Run(words, "text"), Run(span, "secondary")])
         x = frame.x_px(at)
@@ -361,5 +373,7 @@ def _speed_ticks(
     if all(speed == 0 or abs(float(f"{speed:.1e}") / speed - 1) < 1e-9 for speed in speeds):
         return [(tick, format_number(speed, 2)) for tick, speed in zip(ticks, speeds, strict=True)]
     top = top_pct * reference_gb_s / 100
+    # On its own the axis may have one tick more: none of them needs a grid line.
+    count += 1
     step = round_step(top, count)
     return [(speed * 100 / reference_gb_s, format_tick(speed, step)) for speed in round_ticks(0, top, count)]

@@ -8,7 +8,7 @@ from html import escape
 from typing import Literal
 
 import numpy as np
-from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
+from PySide6.QtCore import QCoreApplication, QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QPainter, QPen
 from PySide6.QtWidgets import QWidget
 
@@ -30,6 +30,8 @@ from app.charts.ghosts import bars_ghost
 from app.charts.ticks import format_tick, round_step, round_ticks, stepped_ceiling
 from app.widgets import LegendItem
 from profiler.units import format_number
+
+translate = QCoreApplication.translate
 
 Status = Literal["done", "waiting", "running", "failed"]
 
@@ -74,9 +76,12 @@ class FirstTokenChart(ChartCard):
     def __init__(self, parent: QWidget | None = None) -> None:
         canvas = PaintedCanvas(self._paint)
         super().__init__(
-            "Time to first token",
-            "How long until the first token?",
-            "Tokenise, prefill and sample, one bar per repeat. The cold run is kept apart.",
+            translate("FirstTokenChart", "Time to first token"),
+            translate("FirstTokenChart", "How long until the first token?"),
+            translate(
+                "FirstTokenChart",
+                "Tokenise, prefill and sample, one bar per repeat. The cold run is kept apart.",
+            ),
             bars_ghost,
             canvas,
             parent,
@@ -106,16 +111,18 @@ class FirstTokenChart(ChartCard):
         items = [
             LegendItem(words, role, "square")
             for words, role, keys in (
-                ("tokenise", "data4", {"tokenize", "tokenise"}),
-                ("prefill", "data1", {"prefill"}),
-                ("sample", "data3", {"sample"}),
-                ("other", "data7", names - SPAN_ROLES.keys()),
+                (self.tr("tokenise"), "data4", {"tokenize", "tokenise"}),
+                (self.tr("prefill"), "data1", {"prefill"}),
+                (self.tr("sample"), "data3", {"sample"}),
+                (self.tr("other"), "data7", names - SPAN_ROLES.keys()),
             )
-            if (keys & names) or (not names and words != "other")
+            if (keys & names) or (not names and role != "data7")
         ]
         if any(bar.cold for bar in bars):
-            tip = "The first call after loading: shown, and left out of every statistic."
-            items.append(LegendItem("cold run", "secondary", "hatch", short="cold", tip=tip))
+            tip = self.tr("The first call after loading: shown, and left out of every statistic.")
+            items.append(
+                LegendItem(self.tr("cold run"), "secondary", "hatch", short=self.tr("cold"), tip=tip)
+            )
         self.set_legend(items)
         self.shown()
 
@@ -128,11 +135,14 @@ class FirstTokenChart(ChartCard):
         """One sentence: median and how many."""
         count = sum(1 for bar in self._bars if _counts(bar) and bar.total_ms is not None)
         if self._median is None:
-            return "Time to first token: no measured request yet."
-        words = f"Time to first token: median {format_number(self._median)} ms over {count} requests"
+            return self.tr("Time to first token: no measured request yet.")
+        words = self.tr("Time to first token: median {} ms over {} requests").format(
+            format_number(self._median), count
+        )
         if self._target is not None:
-            met = "within" if self._median <= self._target else "over"
-            words += f", {met} the target of {format_number(self._target)} ms"
+            met = self._median <= self._target
+            more = self.tr("within the target of {} ms") if met else self.tr("over the target of {} ms")
+            words += ", " + more.format(format_number(self._target))
         return words + "."
 
     # -- painting ----------------------------------------------------------------------------

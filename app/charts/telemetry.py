@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyqtgraph as pg
-from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
+from PySide6.QtCore import QCoreApplication, QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QPainter, QPen
 from PySide6.QtWidgets import QWidget
 
@@ -32,10 +32,13 @@ from app.theme import Palette
 from app.widgets import Banner, LegendItem
 from profiler.units import DASH, format_number
 
+translate = QCoreApplication.translate
+
 Floats = npt.NDArray[np.float64]
 
 ZONE_PX, RIGHT_PX, BOTTOM_PX = 12, 54, 20
-LEAST_ROW_PX = 22.0
+LEAST_ROW_PX = 18.0
+"""With less, rows at the end are left out rather than drawn over each other."""
 TICK_COLUMN_PX = 40
 
 
@@ -74,9 +77,9 @@ class TelemetryChart(ChartCard):
     def __init__(self, parent: QWidget | None = None) -> None:
         canvas = PaintedCanvas(self._paint)
         super().__init__(
-            "Telemetry",
-            "What did the hardware do meanwhile?",
-            "Clocks, power, temperature and utilisation on one time axis.",
+            translate("TelemetryChart", "Telemetry"),
+            translate("TelemetryChart", "What did the hardware do meanwhile?"),
+            translate("TelemetryChart", "Clocks, power, temperature and utilisation on one time axis."),
             telemetry_ghost,
             canvas,
             parent,
@@ -129,9 +132,9 @@ class TelemetryChart(ChartCard):
         if notice and notice != self.banner.text:
             self.banner.set_text(notice)
         if zones:
-            tip = "Each block is one request: W a warm-up, R a measured repeat."
-            label = "request, W warm-up, R repeat"
-            self.set_legend([LegendItem(label, "data1", "band", short="request", tip=tip)])
+            tip = self.tr("Each block is one request: W a warm-up, R a measured repeat.")
+            label = self.tr("request, W warm-up, R repeat")
+            self.set_legend([LegendItem(label, "data1", "band", short=self.tr("request"), tip=tip)])
         else:
             self.set_legend([])
         self.shown()
@@ -150,7 +153,9 @@ class TelemetryChart(ChartCard):
                 value = _value_at(row, None)
                 if value is not None:
                     parts.append(f"{row.label} {format_number(value, row.digits)} {row.unit}".strip())
-        return f"Telemetry: {', '.join(parts)}." if parts else "Telemetry: no readings yet."
+        if not parts:
+            return self.tr("Telemetry: no readings yet.")
+        return self.tr("Telemetry: {}.").format(", ".join(parts))
 
     # -- painting ----------------------------------------------------------------------------
 
@@ -234,7 +239,7 @@ class TelemetryChart(ChartCard):
         if bounds is not None:
             small = Frame(inner, frame.x_low, frame.x_high, *bounds)
             step = bounds[1] - bounds[0]
-            both = inner.height() >= 20
+            both = area.height() >= 32
             for value in bounds if both else bounds[1:]:
                 y = small.y_px(value)
                 rect = QRectF(inner.left() - 46, y - 7, 41, 14)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyqtgraph as pg
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QCoreApplication, QPointF, QRectF, Qt
 from PySide6.QtGui import QPainter, QPen
 from PySide6.QtWidgets import QWidget
 
@@ -42,6 +42,8 @@ from app.charts.token_marks import (
 from app.theme import Palette
 from app.widgets import LegendItem
 from profiler.units import format_number
+
+translate = QCoreApplication.translate
 
 Floats = npt.NDArray[np.float64]
 
@@ -80,9 +82,11 @@ class TokenLatencyChart(ChartCard):
         ):
             canvas.addItem(item, ignoreBounds=True)
         super().__init__(
-            "Inter-token latency",
-            "How steady is each token?",
-            "One dot per token, the rolling median, and the cause of each stall.",
+            translate("TokenLatencyChart", "Inter-token latency"),
+            translate("TokenLatencyChart", "How steady is each token?"),
+            translate(
+                "TokenLatencyChart", "One dot per token, the rolling median, and the cause of each stall."
+            ),
             token_ghost,
             canvas,
             parent,
@@ -155,12 +159,14 @@ class TokenLatencyChart(ChartCard):
         """One sentence: median, spread, what lies beyond the axis."""
         count = sum(len(entry.gaps_ms) for entry in self._series)
         if count == 0 or self._centre is None:
-            return "Inter-token latency: no tokens yet."
-        words = f"Inter-token latency of {count:,} tokens: median {format_number(self._centre, 4)} ms"
+            return self.tr("Inter-token latency: no tokens yet.")
+        words = self.tr("Inter-token latency of {} tokens: median {} ms").format(
+            f"{count:,}", format_number(self._centre, 4)
+        )
         if self._above:
-            words += f", {self._above:,} above the axis"
+            words += ", " + self.tr("{} above the axis").format(f"{self._above:,}")
         if self._trend and self._trend.slope:
-            words += f", trend {self._trend.slope}"
+            words += ", " + self.tr("trend {}").format(self._trend.slope)
         return words + "."
 
     # -- what is computed once a refresh ------------------------------------------------------
@@ -229,27 +235,27 @@ class TokenLatencyChart(ChartCard):
 
     def _legend_items(self, counted: int) -> None:
         items = [
-            LegendItem("token", "data1", "dots"),
-            LegendItem("rolling median", "text", short="median"),
+            LegendItem(self.tr("token"), "data1", "dots"),
+            LegendItem(self.tr("rolling median"), "text", short=self.tr("median")),
         ]
         if counted >= 2:
             items.append(
                 LegendItem(
-                    "p5–p95",
+                    self.tr("p5–p95"),
                     "data1",
                     "band",
-                    tip="5 % to 95 % of all measured repeats, around each token.",
+                    tip=self.tr("5 % to 95 % of all measured repeats, around each token."),
                 )
             )
         if self._trend is not None:
-            items.append(LegendItem("trend", "data2", "dashed", tip="Theil–Sen line"))
+            items.append(LegendItem(self.tr("trend"), "data2", "dashed", tip=self.tr("Theil–Sen line")))
         if self._floor is not None:
             items.append(
                 LegendItem(
-                    "limit",
+                    self.tr("limit"),
                     "data3",
                     "dashdot",
-                    tip="The time that reading the weights and the KV cache once must take here.",
+                    tip=self.tr("The time that reading the weights and the KV cache once must take here."),
                 )
             )
         self.set_legend(items)
@@ -278,7 +284,9 @@ class TokenLatencyChart(ChartCard):
             ticks, step = self._ticks(frame)
             draw_grid(painter, frame, ticks, palette)
             # From one second on in seconds: "1,000" does not fit beside the title.
-            scale, title = (1000, "ITL (s)") if frame.y_high >= 1000 else (1, "ITL (ms)")
+            scale, title = (1, self.tr("ITL (ms)"))
+            if frame.y_high >= 1000:
+                scale, title = 1000, self.tr("ITL (s)")
             words = [(tick, format_tick(tick / scale, step / scale)) for tick in ticks]
             draw_side_axis(painter, frame, words, palette, title, width=AXIS_LEFT_PX)
             if self._centre:

@@ -48,7 +48,7 @@ class Field(QWidget):
             self._error.setObjectName(f"error-{self.key}")
             self._layout.addWidget(self._error)
         if self._error is not None:
-            set_text(self._error, sentence or "")
+            set_text(self._error, sentence[:1].upper() + sentence[1:] if sentence else "")
             self._error.setVisible(bool(sentence))
         self.control.setAccessibleDescription(sentence or "")
         set_property(self.control, "invalid", "true" if sentence else "false")

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QFileDialog, QLineEdit, QProgressBar
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QLineEdit, QProgressBar, QWidget
 
 from app.panels.fields import Choice, Field, Group
-from app.panels.parts import row, set_text, tip
+from app.panels.parts import column, row, set_text, tip
 from app.widgets import make_label, set_role
 from profiler import events as ev
 from profiler.units import GIB, KIB, THIN, format_bytes, format_number
@@ -74,17 +74,14 @@ class ModelGroup(Group):
         fit = row(spacing=6)
         fit.addWidget(self.fit_text, 1)
         fit.addWidget(self.fit_verdict)
-        self.add(self.field, 0, 0, 2)
-        self.add(self.hub_field, 1, 0, 2)
-        self.add(self.allow_download, 2, 0, 2)
-        self.add(self.info, 3, 0, 2)
-        self.add(self.note, 4, 0, 2)
-        self.grid.addLayout(fit, 5, 0, 1, 2)
-        self.add(self.fit_bar, 6, 0, 2)
-        self.add(self.fit_message, 7, 0, 2)
-        self.add(self.trust, 8, 0, 2)
-        self.add(self.trust_warning, 9, 0, 2)
-        self.grid.setVerticalSpacing(6)
+        rows = QWidget()
+        stack = column(rows, spacing=6)
+        for part in (self.field, self.hub_field, self.allow_download, self.info, self.note):
+            stack.addWidget(part)
+        stack.addLayout(fit)
+        for part in (self.fit_bar, self.fit_message, self.trust, self.trust_warning):
+            stack.addWidget(part)
+        self.add(rows, 0, 0, 2)
 
     # -- the value --------------------------------------------------------------------------
 

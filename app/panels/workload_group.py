@@ -88,7 +88,11 @@ class WorkloadGroup(Group):
         self.fields["prompt"].setVisible(kind == TEXT)
         self._file_row.setVisible(kind == FILE)
         self.chat_template.setVisible(kind != SYNTHETIC)
-        self.fields["prompt_tokens"].setVisible(kind == SYNTHETIC)
+        synthetic = kind == SYNTHETIC
+        self.fields["prompt_tokens"].setVisible(synthetic)
+        output = self.fields["output_tokens"]
+        self.grid.removeWidget(output)
+        self.add(output, 4, 1 if synthetic else 0, 1 if synthetic else 2)
 
     def _browse(self) -> None:
         path, _ = QFileDialog.getOpenFileName(

@@ -51,7 +51,12 @@ def verify(file: _File, as_json: _Json = False) -> int:
 
     problems = verify_file(file)
     if as_json:
-        print_json({"path": str(file), "problems": [{"severity": p.severity, "message": p.message} for p in problems]})
+        print_json(
+            {
+                "path": str(file),
+                "problems": [{"severity": p.severity, "message": p.message} for p in problems],
+            }
+        )
     elif not problems:
         out().print(plain(f"{file}: sound."))
     for problem in [] if as_json else problems:

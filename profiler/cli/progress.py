@@ -33,7 +33,9 @@ class RunProgress:
     def __init__(self, console: Console, config: RunConfig) -> None:
         self._console = console
         self._config = config
-        self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
+        self._live = (
+            Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
+        )
         if self._live is not None:
             self._live.start()
         self._stage = "Starting"
@@ -100,7 +102,9 @@ class RunProgress:
         total = self._config.total_requests * self._config.output_tokens
         if self._first_token_ns is not None and self._done_tokens > 1:
             per_token = (now_ns - self._first_token_ns) / self._done_tokens
-            parts.append(f"{format_duration_s(per_token * max(total - self._done_tokens, 0) / NS_PER_S)} left")
+            parts.append(
+                f"{format_duration_s(per_token * max(total - self._done_tokens, 0) / NS_PER_S)} left"
+            )
         return Text("  ".join(parts))
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ from profiler import events as ev
 from profiler.cli.console import err, out, say_error
 from profiler.cli.progress import RunProgress
 from profiler.config import RunConfig, make_config, read_config
-from profiler.session import move
+from profiler.session.files import check_target
 
 PROMPT_FIELDS = ("prompt", "prompt_tokens", "prompts_file")
 
@@ -26,14 +26,30 @@ _Text = Annotated[str | None, typer.Option(metavar="TEXT", help="The prompt as t
 
 
 def record(
-    model: Annotated[str | None, typer.Option(help="preset:NAME, demo, a folder, a .gguf file, a config.json, or a hub id. See `dscope models`.")] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="preset:NAME, demo, a folder, a .gguf file, a config.json, or a hub id. See `dscope models`."
+        ),
+    ] = None,
     prompt: _Text = None,
-    prompt_tokens: Annotated[int | None, typer.Option(metavar="N", help="A synthetic prompt of exactly N tokens.")] = None,
-    prompts: Annotated[str | None, typer.Option(metavar="FILE", help="A JSONL file of prompts, taken in turn.")] = None,
+    prompt_tokens: Annotated[
+        int | None, typer.Option(metavar="N", help="A synthetic prompt of exactly N tokens.")
+    ] = None,
+    prompts: Annotated[
+        str | None, typer.Option(metavar="FILE", help="A JSONL file of prompts, taken in turn.")
+    ] = None,
     output_tokens: Annotated[int | None, typer.Option(metavar="N", help="Tokens to generate.")] = None,
-    ignore_eos: Annotated[bool | None, typer.Option("--ignore-eos/--respect-eos", help="Go on to the full length, or end where the model does.")] = None,
+    ignore_eos: Annotated[
+        bool | None,
+        typer.Option(
+            "--ignore-eos/--respect-eos", help="Go on to the full length, or end where the model does."
+        ),
+    ] = None,
     repeats: Annotated[int | None, typer.Option(metavar="N", help="Measured requests.")] = None,
-    warmup: Annotated[int | None, typer.Option(metavar="N", help="Requests before, kept out of the statistics.")] = None,
+    warmup: Annotated[
+        int | None, typer.Option(metavar="N", help="Requests before, kept out of the statistics.")
+    ] = None,
     dtype: Annotated[str | None, typer.Option(help="auto, fp32, bf16 or fp16.")] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu, mps, cuda or cuda:N.")] = None,
     attn: Annotated[str | None, typer.Option(help="auto, eager, sdpa, flash_attention_2.")] = None,
@@ -41,29 +57,64 @@ def record(
     threads: Annotated[int | None, typer.Option(metavar="N", help="torch's threads.")] = None,
     temperature: Annotated[float | None, typer.Option(help="0 is greedy.")] = None,
     seed: Annotated[int | None, typer.Option(help="For prompts and sampling.")] = None,
-    sample_hz: Annotated[float | None, typer.Option(help="Telemetry readings a second, 0 to 10; 0 is off.")] = None,
-    config: Annotated[Path | None, typer.Option(metavar="FILE", help="Settings from a JSON file; options win over it.")] = None,
-    trust_remote_code: Annotated[bool | None, typer.Option("--trust-remote-code", help="Run Python code that comes with the model. Only for models you trust.")] = None,
-    allow_download: Annotated[bool | None, typer.Option("--allow-download", help="Fetch a hub model that is not in the local cache.")] = None,
-    reference: Annotated[bool | None, typer.Option("--reference/--no-reference", help="Measure this machine's memory bandwidth first (about 2 s).")] = None,
+    sample_hz: Annotated[
+        float | None, typer.Option(help="Telemetry readings a second, 0 to 10; 0 is off.")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Settings from a JSON file; options win over it.")
+    ] = None,
+    trust_remote_code: Annotated[
+        bool | None,
+        typer.Option(
+            "--trust-remote-code",
+            help="Run Python code that comes with the model. Only for models you trust.",
+        ),
+    ] = None,
+    allow_download: Annotated[
+        bool | None,
+        typer.Option("--allow-download", help="Fetch a hub model that is not in the local cache."),
+    ] = None,
+    reference: Annotated[
+        bool | None,
+        typer.Option(
+            "--reference/--no-reference", help="Measure this machine's memory bandwidth first (about 2 s)."
+        ),
+    ] = None,
     name: Annotated[str | None, typer.Option(help="A name for the run.")] = None,
-    output: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Where the session goes; without it, into the library.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Where the session goes; without it, into the library."),
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Let --out replace a file.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no table.")] = False,
-) -> int:  # fmt: skip
+) -> int:
     """Run a model and record every token into a session file."""
     given: dict[str, Any] = {
-        "model": model, "prompt": prompt, "prompt_tokens": prompt_tokens, "prompts_file": prompts,
-        "output_tokens": output_tokens, "ignore_eos": ignore_eos, "repeats": repeats, "warmup": warmup,
-        "dtype": dtype, "device": device, "attn": attn, "cache": cache, "threads": threads,
-        "temperature": temperature, "seed": seed, "sample_hz": sample_hz, "name": name,
-        "trust_remote_code": trust_remote_code, "allow_download": allow_download,
+        "model": model,
+        "prompt": prompt,
+        "prompt_tokens": prompt_tokens,
+        "prompts_file": prompts,
+        "output_tokens": output_tokens,
+        "ignore_eos": ignore_eos,
+        "repeats": repeats,
+        "warmup": warmup,
+        "dtype": dtype,
+        "device": device,
+        "attn": attn,
+        "cache": cache,
+        "threads": threads,
+        "temperature": temperature,
+        "seed": seed,
+        "sample_hz": sample_hz,
+        "name": name,
+        "trust_remote_code": trust_remote_code,
+        "allow_download": allow_download,
         "measure_reference": reference,
-    }  # fmt: skip
+    }
     settings = merge_settings(config, {key: value for key, value in given.items() if value is not None})
     run_config = make_config(settings)
     if output is not None:
-        move.check_target(output, overwrite=overwrite)
+        check_target(output, overwrite=overwrite)
     return run_in_foreground(run_config, output, overwrite=overwrite, quiet=quiet)
 
 

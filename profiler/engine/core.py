@@ -26,9 +26,9 @@ from profiler.engine.job import Job, load_key
 from profiler.engine.recorder import Recorder
 from profiler.engine.sampling import Sampling
 from profiler.engine.worker_handle import WorkerHandle
-from profiler.errors import DecodescopeError, SessionError, UsageError
+from profiler.errors import DecodescopeError, ModelError, SessionError, UsageError, WorkerDied
 from profiler.paths import library_dir, log_dir
-from profiler.session import move
+from profiler.session import files, move
 from profiler.units import NS_PER_S
 
 Publish = Callable[[Sequence[ev.Event]], None]
@@ -88,7 +88,9 @@ class Engine:
             self._refuse(number, error)
 
     def _verb_inspect(self, number: int, args: dict[str, Any]) -> None:
-        self._in_background(lambda: inspection.inspect_model(**args), self._answer(number), self._refuser(number))
+        self._in_background(
+            lambda: inspection.inspect_model(**args), self._answer(number), self._refuser(number)
+        )
 
     def _verb_models(self, number: int, _args: dict[str, Any]) -> None:
         self._in_background(inspection.models, self._answer(number), self._refuser(number))
@@ -136,7 +138,7 @@ class Engine:
     def _verb_save_as(self, number: int, args: dict[str, Any]) -> None:
         target = Path(args["path"])
         overwrite = bool(args.get("overwrite"))
-        move.check_target(target, overwrite=overwrite)
+        files.check_target(target, overwrite=overwrite)
         if self._recorder is not None:
             self._pending_save = (target, overwrite)
             self._reply(number, {"path": str(target), "when": "at the end of the run"})
@@ -195,7 +197,11 @@ class Engine:
             handles.append(self._worker.sentinel)
             if not self._worker.eof:
                 handles.append(self._worker.connection)
-        ready = wait(handles, timeout_s) if handles else (time.sleep(min(timeout_s, 0.02)) or [])
+        ready: list[Any] = []
+        if handles:
+            ready = wait(handles, timeout_s)
+        else:
+            time.sleep(min(timeout_s, 0.02))
         if self._worker is not None:
             # The sentinel first: what a dead worker had sent is then all in the pipe.
             died = self._worker.sentinel in ready
@@ -313,7 +319,7 @@ class Engine:
         config = make_config(args["config"])
         path = Path(args["path"]) if args.get("path") else None
         if path is not None:
-            move.check_target(path, overwrite=bool(args.get("overwrite")))
+            files.check_target(path, overwrite=bool(args.get("overwrite")))
         job = Job(number, config, with_run, args.get("name") or "", path, bool(args.get("overwrite")))
         self._job = job
         self._kill_asked = False
@@ -400,15 +406,23 @@ class Engine:
         try:
             self._recorder = self._open_recording(job)
         except (SessionError, OSError) as error:
-            wrapped = error if isinstance(error, SessionError) else SessionError(f"No recording can be made: {error}.")
+            wrapped = (
+                error
+                if isinstance(error, SessionError)
+                else SessionError(f"No recording can be made: {error}.")
+            )
             self._fail_job(wrapped)
             return
         self._told_problem = None
         label = self._loaded["facts"].get("model", {}).get("label") or job.config.model
         start = ev.RunStart(
-            job.run, self.now_ns(), job.name or label, label, job.config.model_dump(mode="json"),
+            job.run,
+            self.now_ns(),
+            job.name or label,
+            label,
+            job.config.model_dump(mode="json"),
             inspection.environment(self._machine, self._loaded["facts"]),
-        )  # fmt: skip
+        )
         events: list[ev.Event] = [start]
         events += [ev.Fact(key, value, job.run) for key, value in self._loaded["facts"].items()]
         events += [ev.Span(job.run, name, a, b) for name, a, b in self._loaded["spans"]]
@@ -488,7 +502,9 @@ class Engine:
                 path = target
             except SessionError as error:
                 message = f"{error.message} The recording is kept in {path}."
-                self._emit([ev.Failure("disk", self.now_ns(), message, error.detail, exit_code=2)], record=False)
+                self._emit(
+                    [ev.Failure("disk", self.now_ns(), message, error.detail, exit_code=2)], record=False
+                )
         elif message is not None:
             self._tell_problem(recorder)
         state = "recorded" if message is None else "failed"
@@ -519,8 +535,12 @@ class Engine:
             [
                 ev.Failure(
                     "load" if error.exit_code == 3 else "run",
-                    self.now_ns(), error.message, error.detail, field, error.exit_code,
-                )  # fmt: skip
+                    self.now_ns(),
+                    error.message,
+                    error.detail,
+                    field,
+                    error.exit_code,
+                )
             ]
         )
         self._set_state("failed", error.message)
@@ -536,8 +556,10 @@ class Engine:
             self._sampling.stop()
             self._sampling = None
         self._set_state("ready" if self._loaded is not None else "idle")
-        self._emit([ev.Reply(job.number, False, "cancelled", "Stopped before the run had begun.", exit_code=130)],
-                   record=False)  # fmt: skip
+        self._emit(
+            [ev.Reply(job.number, False, "cancelled", "Stopped before the run had begun.", exit_code=130)],
+            record=False,
+        )
         if job.then_finish:
             self.finished = True
 
@@ -562,18 +584,17 @@ class Engine:
             else:
                 self._end_job()
             return
-        stage = "while the model was loading" if job.stage in ("worker", "load") else "during the run"
+        loading = job.stage in ("worker", "load")
         message = (
-            f"The worker process ended by itself {stage} ({how}); what was measured is kept. If memory ran "
-            "out, choose a smaller model, a shorter output or a smaller dtype."
+            f"The worker process ended by itself {'while the model was loading' if loading else 'during the run'} "
+            f"({how}); what was measured is kept. If memory ran out, choose a smaller model, a shorter output or "
+            "a smaller dtype."
         )
-        error = DecodescopeError(message, words)
-        error.exit_code = 3 if job.stage in ("worker", "load") else 4
         if job.stage == "run":
             self._emit([ev.Failure("worker", self.now_ns(), message, words)])
             self._end_run(job, "failed", message)
         else:
-            self._fail_job(error)
+            self._fail_job(ModelError(message, words) if loading else WorkerDied(message, words))
 
     def _drop_worker(self) -> None:
         worker, self._worker = self._worker, None
@@ -609,7 +630,9 @@ class Engine:
     def _tell_problem(self, recorder: Recorder) -> None:
         if recorder.problem is not None and recorder.problem != self._told_problem:
             self._told_problem = recorder.problem
-            message = f"Recording stopped: {recorder.problem} What was recorded before is kept in {recorder.path}."
+            message = (
+                f"Recording stopped: {recorder.problem} What was recorded before is kept in {recorder.path}."
+            )
             self._publish([ev.Failure("disk", self.now_ns(), message, None, exit_code=2)])
             if self._job is not None and self._worker is not None:
                 self._job.stop_asked = True
@@ -622,5 +645,3 @@ def _error_of(reply: ev.Reply) -> DecodescopeError:
     error = UsageError(reply.message or "It failed.", reply.detail, reply.field)
     error.exit_code = reply.exit_code
     return error
-
-

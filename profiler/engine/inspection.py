@@ -119,10 +119,17 @@ def inspect_model(
     if is_synthetic(model):
         parse(model)
         return {
-            "label": "synthetic schedule", "kind": "synthetic", "parameters": None, "weight_bytes": None,
-            "kv_bytes_per_token": None, "max_context": None, "dtype": None, "random_weights": False,
-            "notes": ["No model runs: the times are those that the schedule asks for."], "fit": None,
-        }  # fmt: skip
+            "label": "synthetic schedule",
+            "kind": "synthetic",
+            "parameters": None,
+            "weight_bytes": None,
+            "kv_bytes_per_token": None,
+            "max_context": None,
+            "dtype": None,
+            "random_weights": False,
+            "notes": ["No model runs: the times are those that the schedule asks for."],
+            "fit": None,
+        }
     source = resolve(model, trust_remote_code=trust_remote_code)
     shape = source.shape
     name = shape.stored_dtype or "fp32" if dtype == "auto" else dtype
@@ -153,7 +160,9 @@ def check_run(config: RunConfig) -> None:
     if is_synthetic(config.model):
         parse(config.model)
         return
-    source = resolve(config.model, trust_remote_code=config.trust_remote_code, allow_download=config.allow_download)
+    source = resolve(
+        config.model, trust_remote_code=config.trust_remote_code, allow_download=config.allow_download
+    )
     prompt_tokens = config.prompt_tokens
     if prompt_tokens is not None:
         check_context(prompt_tokens, config.output_tokens, source.shape.max_context)

@@ -9,8 +9,15 @@ from profiler import events as ev
 from profiler.config import RunConfig
 
 _LOAD_FIELDS = (
-    "model", "dtype", "device", "attn", "threads", "trust_remote_code", "allow_download", "measure_reference",
-)  # fmt: skip
+    "model",
+    "dtype",
+    "device",
+    "attn",
+    "threads",
+    "trust_remote_code",
+    "allow_download",
+    "measure_reference",
+)
 
 
 @dataclass(slots=True)

@@ -21,7 +21,9 @@ class Sampling:
     every NVIDIA GPU is sampled, since a busy neighbour explains much.
     """
 
-    def __init__(self, emit: Callable[[ev.Event], None], hz: float, worker_pid: int, uuids: list[str]) -> None:
+    def __init__(
+        self, emit: Callable[[ev.Event], None], hz: float, worker_pid: int, uuids: list[str]
+    ) -> None:
         self._hz = hz
         self._opening = open_nvml(uuids or None) if hz > 0 else None
         host = HostReader()

@@ -7,7 +7,6 @@ open and holds a lock that a killed child can leave taken (cpython#87971).
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import signal
 from collections.abc import Iterator

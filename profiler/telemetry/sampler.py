@@ -30,11 +30,11 @@ FIRST_RETRY_NS = NS_PER_S
 LAST_RETRY_NS = 30 * NS_PER_S
 
 
-class ReadingFailed(RuntimeError):  # noqa: N818 - what happened, not a bug
+class ReadingFailed(RuntimeError):
     """A whole reading failed, maybe not for good. The message is one sentence."""
 
 
-class ReaderGone(RuntimeError):  # noqa: N818 - as above
+class ReaderGone(RuntimeError):
     """The source will not answer again (a lost GPU). The message is one sentence."""
 
 

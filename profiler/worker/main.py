@@ -75,18 +75,25 @@ class _Worker:
         except DecodescopeError as error:
             self._reply(
                 ev.Reply(
-                    number, False, None, error.message, error.detail or traceback.format_exc(),
-                    getattr(error, "field", None), error.exit_code,
-                )  # fmt: skip
+                    number,
+                    False,
+                    None,
+                    error.message,
+                    error.detail or traceback.format_exc(),
+                    getattr(error, "field", None),
+                    error.exit_code,
+                )
             )
         except MemoryError:
-            error = ModelError("Memory ran out; choose a smaller model or dtype.", traceback.format_exc())
-            self._reply(ev.Reply(number, False, None, error.message, error.detail, "model", 3))
+            text = "Memory ran out; choose a smaller model or dtype."
+            self._reply(ev.Reply(number, False, None, text, traceback.format_exc(), "model", 3))
         except Exception as problem:  # noqa: BLE001 - the whole story goes to the log, one sentence to the user
             words = str(problem).strip().splitlines()
             message = f"{type(problem).__name__}: {words[0][:200]}" if words else type(problem).__name__
             code = 3 if verb == "load" else 4
-            text = f"The model cannot be used: {message}." if verb == "load" else f"The run failed: {message}."
+            text = (
+                f"The model cannot be used: {message}." if verb == "load" else f"The run failed: {message}."
+            )
             self._reply(ev.Reply(number, False, None, text, traceback.format_exc(), "model", code))
         return True
 
@@ -163,8 +170,8 @@ def _redirect_output(log_path: str | None) -> None:
             pass
     os.close(fd)
     # A frozen program without a console has none of these.
-    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115, PTH123
-    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115, PTH123
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
     faulthandler.enable(file=2)
 
 

@@ -72,7 +72,8 @@ def execute(
             outcome = _answer(backend, planned, config, outbox)
             end_ns = outcome.end_ns if outcome.end_ns is not None else now_ns()
             outbox.emit(
-                ev.RequestEnd(planned.no, end_ns, outcome.status, outcome.stop_reason, outcome.error), now=True
+                ev.RequestEnd(planned.no, end_ns, outcome.status, outcome.stop_reason, outcome.error),
+                now=True,
             )
             if outcome.status == "error":
                 outbox.emit(

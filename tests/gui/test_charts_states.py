@@ -322,8 +322,8 @@ class TestBandwidth:
         ticks = [0.0, 5.0, 10.0, 15.0]
         assert _speed_ticks(ticks, 300, 15, 3) == [(0, "0"), (5, "15"), (10, "30"), (15, "45")]
         own = _speed_ticks([0.0, 20.0, 40.0, 60.0, 80.0], 12.3, 80, 4)
-        assert [words for _, words in own] == ["0", "5"]
-        assert own[1][0] == pytest.approx(100 * 5 / 12.3)
+        assert [words for _, words in own] == ["0", "2", "4", "6", "8"]
+        assert own[1][0] == pytest.approx(100 * 2 / 12.3)
 
     def test_clear(self, chart: BandwidthChart) -> None:
         series = BandwidthSeries("Repeat 1", np.arange(2.0, 66.0), np.full(64, 60.0))

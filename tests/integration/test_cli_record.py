@@ -28,7 +28,14 @@ def test_record_and_report(tmp_path: Path) -> None:
     value = json.loads(report.stdout, parse_constant=lambda name: pytest.fail(name))
     assert value["schema"] == "decodescope.report/1"
     (run,) = value["runs"]
-    assert run["requests"] == {"ok": 2, "failed": 0, "cancelled": 0, "incomplete": 0, "invalid": 0, "warmup": 1}
+    assert run["requests"] == {
+        "ok": 2,
+        "failed": 0,
+        "cancelled": 0,
+        "incomplete": 0,
+        "invalid": 0,
+        "warmup": 1,
+    }
     assert run["metrics"]["output_tokens"]["total"] == 40
     assert run["status"] == "finished"
     assert dscope("report", out).returncode == 0
@@ -91,7 +98,9 @@ def test_a_failing_model_gives_4_and_keeps_the_session(tmp_path: Path) -> None:
 
 def test_a_dying_worker_gives_4_and_keeps_the_session(tmp_path: Path) -> None:
     out = tmp_path / "x.dscope"
-    result = dscope("record", "--model", "synthetic:ttft_ms=1,itl_ms=1,die_at=3", "--warmup", "0", "--out", out)
+    result = dscope(
+        "record", "--model", "synthetic:ttft_ms=1,itl_ms=1,die_at=3", "--warmup", "0", "--out", out
+    )
     assert result.returncode == 4 and "killed by SIGKILL" in result.stderr
     report = json.loads(dscope("report", out, "--json").stdout)
     assert report["runs"][0]["status"] == "failed"
@@ -173,14 +182,23 @@ def test_odd_files_are_one_sentence(tmp_path: Path) -> None:
 def test_a_full_disk(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(disk)], check=False).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(disk)], check=False
+    ).returncode:
         pytest.skip("mounting is not allowed here")
     try:
         out = disk / "x.dscope"
         result = dscope(
-            "record", "--model", "synthetic:ttft_ms=1,rate=20000", "--output-tokens", "100000",
-            "--warmup", "0", "--out", out,
-        )  # fmt: skip
+            "record",
+            "--model",
+            "synthetic:ttft_ms=1,rate=20000",
+            "--output-tokens",
+            "100000",
+            "--warmup",
+            "0",
+            "--out",
+            out,
+        )
         assert result.returncode == 2
         assert "full" in result.stderr
         report = json.loads(dscope("report", out, "--json").stdout)

@@ -152,7 +152,9 @@ def test_save_as_in_mid_run_takes_effect_at_the_end(session: Session, tmp_path: 
 
 
 def test_redraws_make_steps_disturbed(session: Session) -> None:
-    session.run("synthetic:ttft_ms=20,itl_ms=10,stamps=exact", output_tokens=20, repeats=1, warmup=0, sample_hz=0)
+    session.run(
+        "synthetic:ttft_ms=20,itl_ms=10,stamps=exact", output_tokens=20, repeats=1, warmup=0, sample_hz=0
+    )
     steps = session.wait_for(ev.Steps)
     at_ns = int(steps.t_ns[0])
     session.client.report_redraws([(at_ns + 1_000_000, at_ns + 2_000_000)])

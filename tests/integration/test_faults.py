@@ -148,9 +148,7 @@ def test_kill_of_the_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     moments = [rng.uniform(0, 1.5) for _ in range(ROUNDS)]
     with ThreadPoolExecutor(4) as pool:
         list(
-            pool.map(
-                one_holder_kill, (tmp_path / str(i) for i in range(ROUNDS)), moments, [script] * ROUNDS
-            )
+            pool.map(one_holder_kill, (tmp_path / str(i) for i in range(ROUNDS)), moments, [script] * ROUNDS)
         )
 
 

@@ -21,9 +21,17 @@ def loaded_by(code: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "module", ["profiler.engine.core", "profiler.engine.client", "profiler.cli.app", "profiler.worker.main",
-               "profiler.analysis.run", "profiler.reporting.report", "profiler.session.reader"],
-)  # fmt: skip
+    "module",
+    [
+        "profiler.engine.core",
+        "profiler.engine.client",
+        "profiler.cli.app",
+        "profiler.worker.main",
+        "profiler.analysis.run",
+        "profiler.reporting.report",
+        "profiler.session.reader",
+    ],
+)
 def test_imports_are_light(module: str) -> None:
     assert loaded_by(f"import {module}") == set()
 
@@ -48,6 +56,15 @@ if __name__ == "__main__":
 """
     script = environment()["PYTHONPATH"]
     assert script
-    assert loaded_by(code.replace('if __name__ == "__main__":', "if True:")) & {
-        "torch", "transformers", "accelerate", "gguf", "PySide6", "pyqtgraph",
-    } == set()  # fmt: skip
+    assert (
+        loaded_by(code.replace('if __name__ == "__main__":', "if True:"))
+        & {
+            "torch",
+            "transformers",
+            "accelerate",
+            "gguf",
+            "PySide6",
+            "pyqtgraph",
+        }
+        == set()
+    )

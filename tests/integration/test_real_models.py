@@ -5,33 +5,52 @@ from __future__ import annotations
 import importlib.util
 import json
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cli import dscope, one_sentence
+from cli import dscope
 from make_gguf import write_tiny_gguf
 from make_models import save_tiny_llama, tiny_config
 from processes import Session, all_gone, descendants, kill
 
 from profiler import events as ev
+from profiler.reporting.report import report
 from profiler.session.reader import SessionReader
+from profiler.timeline import Timeline
 
-QUICK = ("--no-reference", "--output-tokens", "12", "--repeats", "2", "--warmup", "1", "--quiet")
+N = 12
 
 
-def record(tmp_path: Path, *arguments: Any) -> dict[str, Any]:
-    out = tmp_path / "x.dscope"
-    result = dscope("record", *QUICK, "--out", out, *arguments)
-    assert result.returncode == 0, result.stderr
-    report = json.loads(dscope("report", out, "--json").stdout)
-    (run,) = report["runs"]
-    assert run["status"] == "finished"
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """One engine for all tests that do not kill it; a model stays loaded while it can be reused."""
+    session = Session(tmp_path_factory.mktemp("library"))
+    yield session
+    session.close()
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as `save_pretrained` writes it."""
+    return save_tiny_llama(tmp_path_factory.mktemp("models") / "modèle 1")
+
+
+def record(session: Session, model: Any, **settings: Any) -> tuple[dict[str, Any], Timeline]:
+    """A run of 1 warm-up and 2 repeats: its report and what the file holds."""
+    session.run(str(model), **{"output_tokens": N, "repeats": 2, "warmup": 1, **settings})
+    end = session.wait_for(ev.RunEnd, timeout_s=120)
+    assert end.status == "finished", [e for e in session.events if isinstance(e, ev.Failure)]
+    path = session.wait_for(ev.Recording, lambda event: event.state == "recorded").path
+    with SessionReader.open(path) as reader:
+        timeline = reader.timeline()
+        (run,) = report(timeline)["runs"]
     assert run["requests"]["ok"] == 2 and run["requests"]["warmup"] == 1
-    return run
+    return run, timeline
 
 
-def check_tokens(run: dict[str, Any], n: int = 12) -> None:
+def check_tokens(run: dict[str, Any], n: int = N) -> None:
     """Every measured request has all its tokens, its spans lie inside TTFT and fill most of it."""
     for request in run["per_request"]:
         assert request["output_tokens"] == n and request["stop_reason"] == "length"
@@ -43,103 +62,98 @@ def check_tokens(run: dict[str, Any], n: int = 12) -> None:
 
 
 @pytest.mark.parametrize("name", ["nano", "moe", "untied", "sliding"])
-def test_presets(tmp_path: Path, name: str) -> None:
-    run = record(tmp_path, "--model", f"preset:{name}", "--prompt-tokens", "24")
+def test_presets(session: Session, name: str) -> None:
+    window = 512
+    prompt = 600 if name == "sliding" else 24
+    run, timeline = record(session, f"preset:{name}", prompt_tokens=prompt)
     check_tokens(run)
     assert any("random weights" in note.lower() for note in run["notes"])
-    with SessionReader.open(tmp_path / "x.dscope") as reader:
-        timeline = reader.timeline()
-        facts = timeline.runs[1].facts
-        for request in timeline.iter_requests():
-            assert request.prompt_tokens == 24
-            assert request.kv_len.tolist() == list(range(25, 37))
-            assert len(request.ids) == 12 and request.text
+    for request in timeline.iter_requests():
+        assert request.prompt_tokens == prompt
+        assert request.kv_len.tolist() == list(range(prompt + 1, prompt + N + 1))
+        assert len(request.ids) == N and request.text
     # The formula and the cache that was really there agree.
-    formula = sum(layer["bytes_per_token"] for layer in facts["footprint"]["kv_layers"])
-    assert facts["footprint"]["live_cache"]["bytes_per_token"] == formula
-    # The last token's own K and V are never made: nobody asks for a token after it.
-    assert facts["footprint"]["live_cache"]["tokens"] == 24 + 12 - 1
+    footprint = timeline.runs[1].facts["footprint"]
+    formula = sum(layer["bytes_per_token"] for layer in footprint["kv_layers"])
+    assert footprint["live_cache"]["bytes_per_token"] == formula
+    if name == "sliding":
+        assert {layer["window"] for layer in footprint["kv_layers"]} == {window}
+        assert footprint["live_cache"]["tokens"] in (window - 1, window)
+    else:
+        # The last token's own K and V are never made: nobody asks for a token after it.
+        assert footprint["live_cache"]["tokens"] == prompt + N - 1
 
 
-def test_sliding_window_bounds_the_cache(tmp_path: Path) -> None:
-    window = 512
-    record(tmp_path, "--model", "preset:sliding", "--prompt-tokens", "600")
-    with SessionReader.open(tmp_path / "x.dscope") as reader:
-        facts = reader.timeline().runs[1].facts
-    assert {layer["window"] for layer in facts["footprint"]["kv_layers"]} == {window}
-    assert facts["footprint"]["live_cache"]["tokens"] in (window - 1, window)
-
-
-def test_a_folder(tmp_path: Path) -> None:
-    folder = save_tiny_llama(tmp_path / "modèle 1")
-    run = record(tmp_path, "--model", folder, "--prompt", "Once upon a time")
+def test_a_folder(session: Session, tiny: Path) -> None:
+    run, timeline = record(session, tiny, prompt="Once upon a time")
     check_tokens(run)
     assert all(request["spans_ms"]["tokenize"] > 0 for request in run["per_request"])
-    with SessionReader.open(tmp_path / "x.dscope") as reader:
-        (first, *_) = reader.timeline().iter_requests()
-        assert first.prompt_tokens == len("Once upon a time")  # one token a byte
+    (first, *_) = timeline.iter_requests()
+    assert first.prompt_tokens == len("Once upon a time")  # one token a byte
 
 
-def test_a_gguf_file(tmp_path: Path) -> None:
-    run = record(tmp_path, "--model", write_tiny_gguf(tmp_path / "tiny.gguf"), "--prompt-tokens", "10")
+def test_a_static_cache_is_read_over_its_whole_length(session: Session, tiny: Path) -> None:
+    run, timeline = record(session, tiny, prompt_tokens=20, cache="static")
     check_tokens(run)
-
-
-def test_a_config_alone(tmp_path: Path) -> None:
-    path = tmp_path / "config.json"
-    path.write_text(tiny_config().to_json_string(use_diff=False))
-    run = record(tmp_path, "--model", path, "--prompt-tokens", "10")
-    check_tokens(run)
-    assert any("random weights" in note.lower() for note in run["notes"])
-
-
-def test_a_static_cache_reads_its_whole_length(tmp_path: Path) -> None:
-    run = record(tmp_path, "--model", "preset:nano", "--prompt-tokens", "20", "--cache", "static")
-    check_tokens(run)
-    with SessionReader.open(tmp_path / "x.dscope") as reader:
-        footprint = reader.timeline().runs[1].facts["footprint"]
+    footprint = timeline.runs[1].facts["footprint"]
     assert footprint["live_cache"]["static"] is True
     assert footprint["static_cache_len"] in (31, 32)
 
 
-def test_prompts_of_a_file_are_taken_in_turn(tmp_path: Path) -> None:
-    folder = save_tiny_llama(tmp_path / "m")
+def test_prompts_of_a_file_are_taken_in_turn(session: Session, tiny: Path, tmp_path: Path) -> None:
     prompts = tmp_path / "p.jsonl"
     prompts.write_text('{"prompt": "abc"}\n\n{"text": "defgh"}\n')
-    record(tmp_path, "--model", folder, "--prompts", prompts)
-    with SessionReader.open(tmp_path / "x.dscope") as reader:
-        assert [request.prompt_tokens for request in reader.timeline().iter_requests()] == [3, 5, 3]
+    _, timeline = record(session, tiny, prompts_file=str(prompts))
+    assert [request.prompt_tokens for request in timeline.iter_requests()] == [3, 5, 3]
 
 
-def test_every_end_of_text_id_is_suppressed_or_respected(tmp_path: Path) -> None:
-    # Nearly every id ends the text: a model that may end does so at once, one that may not never does.
-    ends = [i for i in range(300) if i != 65]
-    folder = save_tiny_llama(tmp_path / "m", eos_token_id=ends, pad_token_id=None)
-    (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": ends, "do_sample": True}))
-    run = record(tmp_path, "--model", folder, "--prompt-tokens", "5")
-    check_tokens(run)
-    with SessionReader.open(tmp_path / "x.dscope") as reader:
-        for request in reader.timeline().iter_requests():
-            assert set(request.ids.tolist()) == {65}
-    (tmp_path / "x.dscope").unlink()
-    run = record(tmp_path, "--model", folder, "--prompt-tokens", "5", "--respect-eos")
-    assert all(r["stop_reason"] == "eos" and r["output_tokens"] < 12 for r in run["per_request"])
-
-
-def test_greedy_repeats_say_the_same_and_seeds_do_not(tmp_path: Path) -> None:
-    folder = save_tiny_llama(tmp_path / "m")
-
-    def answers(*arguments: str) -> list[list[int]]:
-        (tmp_path / "x.dscope").unlink(missing_ok=True)
-        record(tmp_path, "--model", folder, "--prompt", "abc", *arguments)
-        with SessionReader.open(tmp_path / "x.dscope") as reader:
-            return [request.ids.tolist() for request in reader.timeline().iter_requests()]
+def test_greedy_repeats_say_the_same_and_seeds_do_not(session: Session, tiny: Path) -> None:
+    def answers(**settings: Any) -> list[list[int]]:
+        _, timeline = record(session, tiny, prompt="abc", **settings)
+        return [request.ids.tolist() for request in timeline.iter_requests()]
 
     greedy = answers()
     assert greedy[0] == greedy[1] == greedy[2]
-    sampled = answers("--temperature", "1", "--seed", "7")
+    sampled = answers(temperature=1, seed=7)
     assert sampled[0] != sampled[1]
-    assert sampled == answers("--temperature", "1", "--seed", "7")
+    assert sampled == answers(temperature=1, seed=7)
+
+
+def test_a_text_that_is_too_long_is_bad_input_and_leaves_no_file(session: Session, tiny: Path) -> None:
+    before = sorted(session.library.iterdir())
+    number = session.run(str(tiny), prompt="x" * 510, output_tokens=10)
+    session.wait_for(ev.Failure)
+    failure = session.wait_for(ev.Failure)
+    assert failure.exit_code == 2 and "context" in failure.message
+    assert session.reply(number)
+    session.wait_for(ev.Recording, lambda event: event.state == "discarded")
+    assert sorted(session.library.iterdir()) == before
+
+
+def test_every_end_of_text_id_is_suppressed_or_respected(session: Session, tmp_path: Path) -> None:
+    # All ids but one end the text: a model that may end does so at once, one that may not never does.
+    ends = [i for i in range(300) if i != 65]
+    folder = save_tiny_llama(tmp_path / "m", eos_token_id=ends, pad_token_id=None)
+    (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": ends, "do_sample": True}))
+    run, timeline = record(session, folder, prompt_tokens=5)
+    check_tokens(run)
+    for request in timeline.iter_requests():
+        assert set(request.ids.tolist()) == {65}
+    run, _ = record(session, folder, prompt_tokens=5, ignore_eos=False)
+    assert all(r["stop_reason"] == "eos" and r["output_tokens"] < N for r in run["per_request"])
+
+
+def test_a_gguf_file(session: Session, tmp_path: Path) -> None:
+    run, _ = record(session, write_tiny_gguf(tmp_path / "tiny.gguf"), prompt_tokens=10)
+    check_tokens(run)
+
+
+def test_a_config_alone(session: Session, tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(tiny_config().to_json_string(use_diff=False))
+    run, _ = record(session, path, prompt_tokens=10)
+    check_tokens(run)
+    assert any("random weights" in note.lower() for note in run["notes"])
 
 
 @pytest.mark.slow
@@ -147,9 +161,23 @@ def test_greedy_repeats_say_the_same_and_seeds_do_not(tmp_path: Path) -> None:
 def test_demo_speaks_english(tmp_path: Path) -> None:
     out = tmp_path / "x.dscope"
     result = dscope(
-        "record", "--no-reference", "--quiet", "--model", "demo", "--prompt", "What is the capital of France?",
-        "--output-tokens", "16", "--repeats", "1", "--warmup", "0", "--out", out, timeout_s=170,
-    )  # fmt: skip
+        "record",
+        "--no-reference",
+        "--quiet",
+        "--model",
+        "demo",
+        "--prompt",
+        "What is the capital of France?",
+        "--output-tokens",
+        "16",
+        "--repeats",
+        "1",
+        "--warmup",
+        "0",
+        "--out",
+        out,
+        timeout_s=170,
+    )
     assert result.returncode == 0, result.stderr
     with SessionReader.open(out) as reader:
         (request,) = reader.timeline().iter_requests()
@@ -187,26 +215,36 @@ def broken(kind: str, folder: Path) -> Path:
 
 @pytest.mark.parametrize(
     "kind",
-    ["missing", "empty folder", "broken config", "truncated safetensors", "lying safetensors", "garbage gguf",
-     "no gguf", "config of another size"],
-)  # fmt: skip
-def test_a_broken_model_is_one_sentence_and_3(tmp_path: Path, kind: str) -> None:
-    out = tmp_path / "x.dscope"
+    [
+        "missing",
+        "empty folder",
+        "broken config",
+        "truncated safetensors",
+        "lying safetensors",
+        "garbage gguf",
+        "no gguf",
+        "config of another size",
+    ],
+)
+def test_a_broken_model_is_one_sentence_and_3(session: Session, tmp_path: Path, kind: str) -> None:
+    before = sorted(session.library.iterdir())
     model = broken(kind, tmp_path / "model")
-    result = dscope("record", *QUICK, "--model", model, "--out", out)
-    one_sentence(result, 3, "model")
-    assert not out.exists()
+    reply = session.reply(session.run(str(model)), timeout_s=60)
+    assert not reply.ok and reply.exit_code == 3, reply
+    assert reply.message and reply.message.endswith(".") and "\n" not in reply.message
+    assert "model" in reply.message
+    assert session.wait_for(ev.State, lambda state: state.state == "failed")
+    assert sorted(session.library.iterdir()) == before
 
 
 def test_kill_of_a_real_worker_and_of_its_engine(tmp_path: Path) -> None:
     for _ in range(2):
         session = Session(tmp_path / "library")
-        for _ in range(2):
-            session.run("preset:nano", output_tokens=4000, warmup=0, repeats=1)
-            session.wait_for(ev.Steps, timeout_s=60)
-            kill(session.worker.pid)
-            assert "SIGKILL" in session.wait_for(ev.Failure, timeout_s=2).message
-            assert session.wait_for(ev.RunEnd, timeout_s=2).status == "failed"
+        session.run("preset:nano", output_tokens=4000, warmup=0, repeats=1)
+        session.wait_for(ev.Steps, timeout_s=60)
+        kill(session.worker.pid)
+        assert "SIGKILL" in session.wait_for(ev.Failure, timeout_s=2).message
+        assert session.wait_for(ev.RunEnd, timeout_s=2).status == "failed"
         session.run("preset:nano", output_tokens=4000, warmup=0, repeats=1)
         session.wait_for(ev.Steps, timeout_s=60)
         assert session.client.pid is not None
@@ -216,5 +254,7 @@ def test_kill_of_a_real_worker_and_of_its_engine(tmp_path: Path) -> None:
         session.client.close()
     for path in (tmp_path / "library").glob("*.dscope"):
         with SessionReader.open(path) as reader:
-            (request,) = reader.timeline().iter_requests()
-            assert len(request) > 0 or reader.ended_unexpectedly
+            run = reader.timeline().runs[1]
+            # A killed engine may take the last second with it, a killed worker takes nothing.
+            assert run.status == ("interrupted" if reader.ended_unexpectedly else "failed")
+            assert reader.ended_unexpectedly or len(run.requests[0]) > 0

@@ -27,7 +27,7 @@ def test_order_and_packing() -> None:
         "RequestEnd",
     ]
     assert isinstance(got[0], ev.RequestStart) and isinstance(got[-1], ev.RequestEnd)
-    assert [s.index0 for s in steps][0] == 0
+    assert steps[0].index0 == 0
     assert [t for s in steps for t in s.t_ns.tolist()] == [110, 120, 130]
     assert [k for s in steps for k in s.k.tolist()] == [1, 2, 1]
     assert [k for s in steps for k in s.kv_len.tolist()] == [17, 19, 20]

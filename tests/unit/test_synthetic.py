@@ -76,7 +76,9 @@ def test_end_of_text_is_respected_or_not() -> None:
     assert len(timeline.runs[1].requests[0]) == 10
 
 
-@pytest.mark.parametrize("name", ["synthetic:foo=1", "synthetic:itl_ms=x", "synthetic:itl_ms=-1", "synthetic:itl_ms"])
+@pytest.mark.parametrize(
+    "name", ["synthetic:foo=1", "synthetic:itl_ms=x", "synthetic:itl_ms=-1", "synthetic:itl_ms"]
+)
 def test_bad_settings_are_one_sentence(name: str) -> None:
     with pytest.raises(UsageError) as error:
         parse(name)

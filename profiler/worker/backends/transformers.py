@@ -110,8 +110,8 @@ class _PrefillWatch:
         """When the prompt was through the model, never after the first token's stamp, ns."""
         if self._events is not None:
             self._events[1].synchronize()
-            elapsed_ns = round(self._events[0].elapsed_time(self._events[1]) * 1e6)
-            return min(max(self.start_ns + elapsed_ns, self.end_ns), first_ns)
+            elapsed_ns: int = round(self._events[0].elapsed_time(self._events[1]) * 1e6)
+            return int(min(max(self.start_ns + elapsed_ns, self.end_ns), first_ns))
         return min(self.end_ns, first_ns)
 
 
@@ -192,7 +192,9 @@ class TransformersBackend:
             uuids = [str(torch.cuda.get_device_properties(device).uuid)]
         notes = list(dict.fromkeys([*self._source.notes, *loaded.notes]))
         if device.type == "mps":
-            notes.append("On this device generate() hands tokens over one step late; each stamp is one step late.")
+            notes.append(
+                "On this device generate() hands tokens over one step late; each stamp is one step late."
+            )
         facts = {
             "model": {
                 "label": self._source.label,
@@ -223,8 +225,13 @@ class TransformersBackend:
 
     def _reference(self, config: RunConfig, progress: ProgressCall, spans: list[tuple[str, int, int]]) -> Any:
         if not config.measure_reference:
-            return {"gb_s": None, "source": None, "advertised_gb_s": None, "llc_bytes": None,
-                    "reason": "the reference measurement was switched off"}  # fmt: skip
+            return {
+                "gb_s": None,
+                "source": None,
+                "advertised_gb_s": None,
+                "llc_bytes": None,
+                "reason": "the reference measurement was switched off",
+            }
         from profiler.worker.reference import measure_bandwidth
         from profiler.worker.sources.device import resolve_device
 
@@ -233,8 +240,12 @@ class TransformersBackend:
             try:
                 result = measure_bandwidth(str(resolve_device(config.device)), config.threads)
             except (RuntimeError, MemoryError, OSError) as error:
-                result = {"gb_s": None, "advertised_gb_s": None, "llc_bytes": None,
-                          "reason": f"the memory bandwidth could not be measured: {error}"}  # fmt: skip
+                result = {
+                    "gb_s": None,
+                    "advertised_gb_s": None,
+                    "llc_bytes": None,
+                    "reason": f"the memory bandwidth could not be measured: {error}",
+                }
         result.setdefault("source", "measured" if result.get("gb_s") is not None else None)
         return result
 
@@ -242,7 +253,11 @@ class TransformersBackend:
         """Every EOS id of the model and its tokenizer; our own copy of the generation settings."""
         model, tokenizer = self._loaded.model, self._loaded.tokenizer
         ids: set[int] = set()
-        holders = (model.generation_config, getattr(model.config, "get_text_config", lambda: model.config)(), tokenizer)
+        holders = (
+            model.generation_config,
+            getattr(model.config, "get_text_config", lambda: model.config)(),
+            tokenizer,
+        )
         for holder in holders:
             value = getattr(holder, "eos_token_id", None)
             ids.update(value if isinstance(value, (list, tuple)) else [] if value is None else [value])
@@ -279,7 +294,10 @@ class TransformersBackend:
         tokenizer = self._loaded.tokenizer
         if config.chat_template and getattr(tokenizer, "chat_template", None):
             encoded = tokenizer.apply_chat_template(
-                [{"role": "user", "content": text}], add_generation_prompt=True, tokenize=True, return_dict=True
+                [{"role": "user", "content": text}],
+                add_generation_prompt=True,
+                tokenize=True,
+                return_dict=True,
             )
             ids = encoded["input_ids"]
         else:
@@ -316,9 +334,15 @@ class TransformersBackend:
             ids, tokenised_ns = synthetic, 0
         inputs = torch.tensor([ids], dtype=torch.long, device=device)
         start = ev.RequestStart(
-            planned.no, planned.run, planned.id, t0_ns, len(ids), config.output_tokens,
-            warmup=planned.warmup, label=planned.label,
-        )  # fmt: skip
+            planned.no,
+            planned.run,
+            planned.id,
+            t0_ns,
+            len(ids),
+            config.output_tokens,
+            warmup=planned.warmup,
+            label=planned.label,
+        )
         outbox.begin(start, detokenise)
         if tokenised_ns:
             outbox.emit(ev.Span(planned.run, "tokenize", t0_ns, tokenised_ns, planned.no))
@@ -421,14 +445,16 @@ def _generate(model: Any, inputs: Any, streamer: StampStreamer, kwargs: dict[str
 
     try:
         with torch.inference_mode():
-            model.generate(
-                inputs, attention_mask=torch.ones_like(inputs), streamer=streamer, **kwargs
-            )
+            model.generate(inputs, attention_mask=torch.ones_like(inputs), streamer=streamer, **kwargs)
     except Stopped:
         return Outcome("cancelled", "stopped", end_ns=now_ns())
     except torch.OutOfMemoryError as error:
-        return Outcome("error", "error", "Memory ran out; shorten prompt or output, or choose a smaller "
-                       "model or dtype.", f"{error}\n{traceback.format_exc()}")  # fmt: skip
+        return Outcome(
+            "error",
+            "error",
+            "Memory ran out; shorten prompt or output, or choose a smaller model or dtype.",
+            f"{error}\n{traceback.format_exc()}",
+        )
     except Exception as error:  # noqa: BLE001 - whatever a model raises is the request's outcome
         words = str(error).strip().splitlines()
         first = words[0][:200] if words else type(error).__name__
@@ -497,6 +523,3 @@ def _span(spans: list[tuple[str, int, int]], name: str) -> Iterator[None]:
     start_ns = now_ns()
     yield
     spans.append((name, start_ns, now_ns()))
-
-
-

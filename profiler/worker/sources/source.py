@@ -17,7 +17,7 @@ Progress: TypeAlias = Callable[[str, float, float | None, str], None]
 RANDOM_NOTE = "Random weights: the speed is real, the text is noise."
 
 
-class LoadCancelled(Exception):  # noqa: N818 - it is a request carried out, not an error
+class LoadCancelled(Exception):
     """A load stopped because it was asked to; nothing is wrong with the model."""
 
 

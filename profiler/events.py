@@ -254,7 +254,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """Where the session file is. `state`: recording, recorded, failed, discarded. Live only."""
+    """Where the session file is. `state`: recording, recorded, failed. Live only."""
 
     type: ClassVar[str] = "recording"
     path: str

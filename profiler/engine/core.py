@@ -10,6 +10,7 @@ A state machine that is driven by `poll`; the same object serves as a process of
 from __future__ import annotations
 
 import queue
+import tempfile
 import threading
 import time
 from collections import deque
@@ -381,6 +382,11 @@ class Engine:
                 self._end_job()
             else:
                 self._fail_job(_error_of(reply))
+        elif job.stage == "prepare":
+            if reply.ok:
+                self._prepared(job)
+            else:
+                self._fail_job(_error_of(reply))
         elif job.stage == "run":
             self._run_over(job, reply)
 
@@ -393,6 +399,15 @@ class Engine:
             assert self._loaded is not None
             self._set_state("ready")
             self._reply(job.number, self._loaded["facts"])
+            return
+        assert self._worker is not None
+        # What only the loaded model can tell (a text's length in tokens) is told before there is a file.
+        self._stage(job, "prepare")
+        job.reply_id = self._worker.send("prepare", config=job.config.model_dump())
+
+    def _prepared(self, job: Job) -> None:
+        if job.stop_asked:
+            self._end_job()
             return
         assert self._worker is not None and self._loaded is not None
         self._stage(job, "sampler")
@@ -458,10 +473,6 @@ class Engine:
             self._end_run(job, "finished", None)
         elif status == "cancelled":
             self._end_run(job, job.ending_status or "stopped", self._ending_reason or "stopped by the user")
-        elif not reply.ok and reply.exit_code == 2:
-            # Bad input that only the loaded model could tell: nothing was measured.
-            self._discard_recording()
-            self._fail_job(_error_of(reply))
         else:
             reason = reply.message if not reply.ok else reply.value.get("error")
             if not reply.ok:
@@ -492,9 +503,12 @@ class Engine:
             self.finished = True
 
     def _close_recording(self, recorder: Recorder) -> Path:
-        path = recorder.close()
+        path = recorder.close([self._library or library_dir(), Path(tempfile.gettempdir())])
         pending, self._pending_save = self._pending_save, None
         message = recorder.problem
+        if recorder.rescued is not None:
+            message = f"{message} Everything that was recorded is in {path} instead."
+            self._publish([ev.Failure("disk", self.now_ns(), message, None, exit_code=2)])
         if pending is not None and message is None:
             target, overwrite = pending
             try:
@@ -505,21 +519,11 @@ class Engine:
                 self._emit(
                     [ev.Failure("disk", self.now_ns(), message, error.detail, exit_code=2)], record=False
                 )
-        elif message is not None:
+        elif message is not None and recorder.rescued is None:
             self._tell_problem(recorder)
         state = "recorded" if message is None else "failed"
         self._emit([ev.Recording(str(path), state, path.stem, message)], record=False)
         return path
-
-    def _discard_recording(self) -> None:
-        recorder, self._recorder = self._recorder, None
-        if self._sampling is not None:
-            self._sampling.stop()
-            self._sampling = None
-        if recorder is not None:
-            path = recorder.close()
-            path.unlink(missing_ok=True)
-            self._emit([ev.Recording(str(path), "discarded")], record=False)
 
     def _fail_job(self, error: DecodescopeError) -> None:
         """Before a run has begun: nothing is recorded."""
@@ -584,7 +588,7 @@ class Engine:
             else:
                 self._end_job()
             return
-        loading = job.stage in ("worker", "load")
+        loading = job.stage in ("worker", "load", "prepare")
         message = (
             f"The worker process ended by itself {'while the model was loading' if loading else 'during the run'} "
             f"({how}); what was measured is kept. If memory ran out, choose a smaller model, a shorter output or "

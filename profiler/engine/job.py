@@ -24,7 +24,7 @@ _LOAD_FIELDS = (
 class Job:
     """A command being carried out.
 
-    `stage`: check, worker, load, sampler, run. `number` is the id its Reply answers to,
+    `stage`: check, worker, load, prepare, sampler, run. `number` is the id its Reply answers to,
     `reply_id` what the worker was asked last. `ending_status` overrides the run's status.
     """
 

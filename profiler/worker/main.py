@@ -1,7 +1,7 @@
 """The worker process: the only place where torch lives.
 
 It takes commands as JSON from one pipe and answers with events on another (see `events`).
-Verbs: ping, load, run, free, shutdown; each is answered by a Reply with its id. Stop and
+Verbs: ping, load, prepare, run, free, shutdown; each is answered by a Reply with its id. Stop and
 cancel come through a shared byte, since the main thread is busy then.
 """
 
@@ -118,6 +118,11 @@ class _Worker:
             "notes": info.notes,
             "device_uuids": info.device_uuids,
         }
+
+    def _verb_prepare(self, command: dict[str, Any]) -> None:
+        if self._backend is None:
+            raise ModelError("No model is loaded; load one first.")
+        self._backend.prepare(make_config(command["config"]))
 
     def _verb_run(self, command: dict[str, Any]) -> dict[str, Any]:
         if self._backend is None:

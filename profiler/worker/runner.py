@@ -53,9 +53,8 @@ def execute(
 ) -> Outcome:
     """Runs every request; returns how the run ended (ok, cancelled, or the first error).
 
-    Raises UsageError before the first request when the workload cannot work.
+    `backend.prepare(config)` comes before.
     """
-    backend.prepare(config)
     result = Outcome("ok")
     gc.collect()
     with _GcWatch(outbox):

@@ -62,7 +62,7 @@ def test_out_is_never_replaced_unasked(tmp_path: Path) -> None:
     ("arguments", "code", "words"),
     [
         (("--output-tokens", "0"), 2, ("output tokens", "at least 1")),
-        (("--output-tokens", "many"), 2, ("many",)),
+        (("--output-tokens", "many"), 2, ("--output-tokens", "integer")),
         (("--repeats", "0"), 2, ("repeats",)),
         (("--sample-hz", "50"), 2, ("sample hz", "at most 10")),
         (("--temperature", "nan"), 2, ("temperature",)),
@@ -179,7 +179,7 @@ def test_odd_files_are_one_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="needs the right to mount")
-def test_a_full_disk(tmp_path: Path) -> None:
+def test_a_full_disk(tmp_path: Path, home: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     if subprocess.run(
@@ -199,12 +199,17 @@ def test_a_full_disk(tmp_path: Path) -> None:
             "--out",
             out,
         )
-        assert result.returncode == 2
-        assert "full" in result.stderr
-        report = json.loads(dscope("report", out, "--json").stdout)
-        kept = sum(request["output_tokens"] for request in report["runs"][0]["per_request"])
-        assert kept > 1000  # what fitted is there
-        (disk / "filler").write_bytes(b"")
+        one_sentence(result, 2, "full", "instead")
+        assert dscope("verify", out).returncode == 0  # what the disk took is a sound session
+        (rescued,) = (home / "sessions").glob("*.dscope")
+        assert str(rescued) in result.stderr
+        (run,) = json.loads(dscope("report", rescued, "--json").stdout)["runs"]
+        assert run["status"] == "failed" and "full" in run["reason"]
+        with SessionReader.open(rescued) as reader:
+            (request,) = reader.timeline().iter_requests()
+            assert request.end_status == "cancelled"
+            assert request.kv_len.tolist() == list(range(129, 129 + len(request)))  # no hole
+            assert len(request) > 5000
     finally:
         subprocess.run(["umount", str(disk)], check=True)
 

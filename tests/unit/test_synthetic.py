@@ -17,6 +17,7 @@ def _run(model: str, stop: object = lambda: False, **settings: object) -> tuple[
     config = make_config({"model": model, "prompt_tokens": 10, "repeats": 2, "warmup": 1, **settings})
     backend = SyntheticBackend(stop)  # type: ignore[arg-type]
     backend.load(config, lambda *_: None, lambda: False)
+    backend.prepare(config)
     timeline.apply(ev.RunStart(1, 0))
     outcome = execute(backend, 1, 1, config, outbox, stop)  # type: ignore[arg-type]
     outbox.close()

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from profiler import events as ev
+from profiler.session.replay import replay
 from profiler.timeline import IntervalColumns, SampleColumns, Timeline, overlaps
 
 
@@ -98,3 +99,33 @@ def test_steps_are_loaded_on_first_use() -> None:
     assert calls == []
     assert request.t_ns.tolist() == [110, 120]
     assert len(request) == 2 and calls == [request]
+
+
+def test_replay_gives_an_equal_timeline() -> None:
+    first = _timeline()
+    first.apply(ev.Fact("anchor", {"t_ns": 1}))
+    first.apply(ev.Fact("footprint", {"weight_bytes": 5}, 1))
+    first.apply(ev.Note(1, "a note"))
+    first.apply(ev.make_steps(1, 0, [110, 120], [1, 2], [17, 19], [5, 6, 7], [0, 1]))
+    first.apply(ev.Text(1, ["a", "b"], 0))
+    first.apply(ev.Span(1, "prefill", 100, 105, 1))
+    first.apply(ev.Span(1, "load", 1, 2))
+    first.apply(ev.RequestEnd(1, 130, "error", "error", "why"))
+    first.apply(ev.Sample(105, "host", {"a": 1.5, "b": None}, 3))
+    first.apply(ev.Interval("gc", 101, 102, {"generation": 2}))
+    first.apply(ev.Log("warning", 1, "s", "m"))
+    first.apply(ev.Failure("run", 1, "m"))
+    first.apply(ev.RunEnd(1, 140, "failed", "why"))
+    second = Timeline()
+    second.apply_all(replay(first))
+    one, two = first.requests[1], second.requests[1]
+    for name in ("t_ns", "k", "kv_len", "flags", "ids"):
+        assert getattr(one, name).tolist() == getattr(two, name).tolist()
+    for name in ("pieces", "spans", "end_ns", "end_status", "stop_reason", "error", "prompt_tokens"):
+        assert getattr(one, name) == getattr(two, name)
+    for name in ("status", "reason", "end_ns", "facts", "notes", "spans", "name", "config"):
+        assert getattr(first.runs[1], name) == getattr(second.runs[1], name)
+    assert first.facts == second.facts
+    assert list(first.logs) == list(second.logs) and first.failures == second.failures
+    assert second.intervals["gc"].details == [{"generation": 2}]
+    assert np.array_equal(second.samples["host"].values("b"), [np.nan], equal_nan=True)

@@ -67,7 +67,7 @@ class Backend(Protocol):
         ...
 
     def prepare(self, config: RunConfig) -> None:
-        """Before the first request of a run: read prompts, check lengths. Raises UsageError."""
+        """Before each run, when nothing is recorded yet: read prompts, check lengths. Raises UsageError."""
         ...
 
     def answer(self, planned: Planned, config: RunConfig, outbox: Outbox) -> Outcome:

@@ -61,6 +61,7 @@ class MainWindow(QMainWindow):
         self.page = ProfilePage(controller)
         self.status = StatusBar()
         self._folded_by_width = False
+        self._ask_before_closing = True
         self._lay_out()
         self._connect()
         self._restore()
@@ -268,8 +269,14 @@ class MainWindow(QMainWindow):
     def _show_help(self) -> None:
         show_about(self, self._controller.machine)
 
+    def close_without_asking(self) -> None:
+        """Close although a run is on: the system asks us to end. What was recorded is kept."""
+        self._ask_before_closing = False
+        self.close()
+
     def closeEvent(self, event: QCloseEvent) -> None:
-        if self._controller.active and not self._dialogs.confirm_close(self):
+        asks = self._ask_before_closing and self._controller.active
+        if asks and not self._dialogs.confirm_close(self):
             event.ignore()
             return
         self._settings.set_geometry(self.saveGeometry())

@@ -11,13 +11,12 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.background import Background
 from app.engine_link import EngineLink
@@ -26,6 +25,15 @@ from app.live_metrics import MetricsSource, RunValues
 from app.pace import Pace, Priority, usable_cpus
 from app.progress import RunProgress, run_progress
 from app.redraw import Redraw
+from app.run_state import (
+    ACTIVE,
+    Document,
+    Problem,
+    RunState,
+    gone_message,
+    no_engine,
+    unknown_failure,
+)
 from profiler import events as ev
 from profiler.config import RunConfig
 from profiler.timeline import Run, Timeline
@@ -37,42 +45,6 @@ IDLE_TICK_S = 0.1
 METRICS_EVERY_S = 0.5
 KILL_OFFER_S = 2.0
 """A stop that takes longer than this offers "Stop now"."""
-
-
-class RunState(StrEnum):
-    """What the window shows of a run."""
-
-    IDLE = "idle"
-    LOADING = "loading"
-    RUNNING = "running"
-    STOPPING = "stopping"
-    FINISHED = "finished"
-    FAILED = "failed"
-
-
-ACTIVE = (RunState.LOADING, RunState.RUNNING, RunState.STOPPING)
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Something failed: one sentence for the user, the whole story for the log."""
-
-    message: str
-    detail: str | None = None
-    field: str | None = None
-    where: str = "run"
-    exit_code: int = 4
-
-
-@dataclass(frozen=True)
-class Document:
-    """The session that is shown. `saved`: opened from a file rather than recorded here."""
-
-    path: Path | None = None
-    name: str = ""
-    recording: bool = False
-    saved: bool = False
-    note: str = ""
 
 
 class RunController(QObject):
@@ -88,6 +60,8 @@ class RunController(QObject):
     """The Reply to `inspect` for the newest configuration."""
     failed = Signal(object)
     """A Problem with the run."""
+    troubled = Signal(object)
+    """A Problem that the run outlives (the disk, a name that could not be given)."""
     engine_gone = Signal(str)
     ticked = Signal()
 
@@ -253,7 +227,7 @@ class RunController(QObject):
         self.metrics_changed.emit()
         values = config.model_dump(mode="json")
         if not self._link.send("run", self._on_run_reply, config=values, name=config.name):
-            self._fail(Problem(_no_engine(), where="engine"))
+            self._fail(Problem(no_engine(), where="engine"))
 
     def stop(self) -> None:
         """Ask the run to end after the token at work."""
@@ -272,7 +246,7 @@ class RunController(QObject):
     def save_as(self, path: Path, overwrite: bool, done: Callable[[ev.Reply], None]) -> None:
         """Name the file of the session recorded here; in mid-run it takes effect at the end."""
         if not self._link.send("save_as", done, path=str(path), overwrite=overwrite):
-            done(ev.Reply(id=-1, ok=False, message=_no_engine(), exit_code=2))
+            done(ev.Reply(id=-1, ok=False, message=no_engine(), exit_code=2))
 
     def inspect(self, config: RunConfig) -> None:
         """Look at the model of a configuration soon; `inspected` brings the answer."""
@@ -378,7 +352,7 @@ class RunController(QObject):
         if event.run != self._run_no or not self.active:
             return
         if event.status == "failed":
-            self._fail(self.problem or Problem(event.reason or _unknown_failure()))
+            self._fail(self.problem or Problem(event.reason or unknown_failure()))
         else:
             self._end(RunState.FINISHED)
 
@@ -390,6 +364,8 @@ class RunController(QObject):
             self.problem = problem
         if self.active and self._run_no is None:
             self._fail(problem)  # no run began, so no RunEnd will tell
+        elif event.where == "disk":
+            self.troubled.emit(problem)
 
     def _on_recording(self, event: ev.Recording) -> None:
         if self.document.saved:
@@ -423,7 +399,7 @@ class RunController(QObject):
         if self._stop_asked_ns is not None and self._run_no is None:
             self._end(RunState.IDLE)  # stopped while the model was loading
             return
-        message = reply.message or _unknown_failure()
+        message = reply.message or unknown_failure()
         self._fail(Problem(message, reply.detail, reply.field, "run", reply.exit_code or 4))
 
     def _on_machine(self, reply: ev.Reply) -> None:
@@ -438,7 +414,7 @@ class RunController(QObject):
 
     def _on_gone(self, text: str) -> None:
         LOG.error("the engine ended: %s", text)
-        message = _gone_message(self.document.path if self.active else None)
+        message = gone_message(self.document.path if self.active else None)
         if self.active:
             run = self.run
             if run is not None:
@@ -498,22 +474,6 @@ def _config_of(run: Run | None) -> RunConfig | None:
         return RunConfig(**known)
     except ValidationError:
         return None  # an imported trace may carry anything
-
-
-def _no_engine() -> str:
-    return QCoreApplication.translate("RunController", "The engine is not running; restart it and try again.")
-
-
-def _unknown_failure() -> str:
-    return QCoreApplication.translate("RunController", "The run failed; the log says more.")
-
-
-def _gone_message(path: Path | None) -> str:
-    text = QCoreApplication.translate("RunController", "The engine ended unexpectedly.")
-    if path is None:
-        return text
-    kept = QCoreApplication.translate("RunController", "What was recorded is kept in {0}.")
-    return f"{text} {kept.format(path)}"
 
 
 _HANDLERS: dict[type, Callable[[RunController, Any], None]] = {

@@ -70,6 +70,11 @@ def _begin(window: MainWindow, controller: RunController, options: Options, sess
         window.start()
 
 
+def _terminate(window: MainWindow) -> None:
+    window.close_without_asking()
+    QApplication.exit(0)  # also out of a dialog that is open
+
+
 def _last_config(settings: Settings) -> RunConfig:
     values = settings.last_config()
     if values is not None:
@@ -83,4 +88,4 @@ def _last_config(settings: Settings) -> RunConfig:
 def _listen_to_signals(unattended: Unattended, window: MainWindow) -> None:
     # Python runs the handler at the controller's next tick: Qt's loop alone would never.
     signal.signal(signal.SIGINT, lambda *_: unattended.interrupt())
-    signal.signal(signal.SIGTERM, lambda *_: window.close())
+    signal.signal(signal.SIGTERM, lambda *_: _terminate(window))

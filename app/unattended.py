@@ -10,7 +10,8 @@ from pathlib import Path
 
 from app.main_window import MainWindow
 from app.options import Options
-from app.run_controller import RunController, RunState
+from app.run_controller import RunController
+from app.run_state import RunState
 from profiler import events as ev
 
 LOG = logging.getLogger(__name__)
@@ -75,7 +76,7 @@ class Unattended:
         if self.interrupted:
             self.message = "Interrupted; what was recorded is kept."
             return INTERRUPTED
-        if controller.problem is not None and controller.state is RunState.FAILED:
+        if controller.problem is not None:
             self.message = controller.problem.message
             return controller.problem.exit_code
         if controller.run is None:

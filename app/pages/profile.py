@@ -30,7 +30,8 @@ from app.panels.run_box import RunBox
 from app.panels.setup import SetupPanel
 from app.panels.tabs import HEIGHT, BottomTabs
 from app.panels.welcome import KeysCard, WelcomeCard
-from app.run_controller import Problem, RunController, RunState
+from app.run_controller import RunController
+from app.run_state import Problem, RunState
 from app.widgets import Divider
 from profiler import events as ev
 from profiler.config import RunConfig
@@ -119,6 +120,7 @@ class ProfilePage(QWidget):
         controller.document_changed.connect(self._on_document)
         controller.inspected.connect(self._on_inspected)
         controller.failed.connect(self._on_failed)
+        controller.troubled.connect(self._on_troubled)
         controller.engine_gone.connect(self._on_engine_gone)
         controller.ticked.connect(self._on_tick)
 
@@ -167,7 +169,6 @@ class ProfilePage(QWidget):
             self._show_empty(True)
         elif state is RunState.FINISHED:
             self._show_empty(False)
-            self.failure.hide()
         self.run_box.refresh(self._controller, self.setup.checked_config())
 
     def _clear_charts(self) -> None:
@@ -212,6 +213,9 @@ class ProfilePage(QWidget):
             if path is not None:
                 note += " " + self.tr("It is kept in {0}.").format(path)
         self.failure.show_problem(title, problem.message, problem.detail, note)
+
+    def _on_troubled(self, problem: Problem) -> None:
+        self.failure.show_problem(self.tr("The recording has a problem"), problem.message, problem.detail)
 
     def _on_engine_gone(self, message: str) -> None:
         problem = self._controller.problem

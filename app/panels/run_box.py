@@ -6,7 +6,8 @@ from PySide6.QtCore import Signal
 
 from app.panels.parts import row, set_text
 from app.progress import RunProgress
-from app.run_controller import RunController, RunState
+from app.run_controller import RunController
+from app.run_state import RunState
 from app.widgets import Button, Card, ElidedLabel, ProgressSegments, StatusMark, make_label
 from profiler.config import RunConfig
 from profiler.units import format_duration_s

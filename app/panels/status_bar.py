@@ -7,7 +7,8 @@ from typing import Any
 from PySide6.QtWidgets import QWidget
 
 from app.panels.parts import row, set_text, tip
-from app.run_controller import RunController, RunState
+from app.run_controller import RunController
+from app.run_state import RunState
 from app.widgets import Divider, ElidedLabel, StatusMark, make_label
 from profiler.units import format_duration_s, format_number
 

@@ -7,7 +7,8 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QWidget
 
 from app.panels.parts import row, set_text
-from app.run_controller import RunController, RunState
+from app.run_controller import RunController
+from app.run_state import RunState
 from app.widgets import Button, Divider, ElidedLabel, StatusMark, make_label, set_role
 
 HEIGHT = 48

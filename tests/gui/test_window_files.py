@@ -12,7 +12,7 @@ from PySide6.QtGui import QDropEvent
 from pytestqt.qtbot import QtBot
 from window_parts import Bench, bench
 
-from app.run_controller import RunState
+from app.run_state import RunState
 from profiler import events as ev
 from profiler.config import RunConfig
 from profiler.session.store import SessionWriter

@@ -12,7 +12,7 @@ from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 from window_parts import Bench, bench
 
-from app.run_controller import RunState
+from app.run_state import RunState
 from profiler import events as ev
 from profiler.analysis.run import run_metrics
 from profiler.timeline import Timeline
@@ -289,3 +289,18 @@ def test_log_shows_lines_and_tracebacks(window: Bench) -> None:
     window.client.feed([ev.Log("warning", window.clock_ns(), "worker", "slow disk", "line one\nline two")])
     window.settle(lambda: "slow disk" in window.page.tabs.log.toPlainText())
     assert "line two" in window.page.tabs.log.toPlainText()
+
+
+def test_trouble_with_the_disk_is_told_and_stays(window: Bench) -> None:
+    start(window)
+    window.client.begin()
+    for index in range(4):
+        window.client.request(warmup=index == 0)
+    sentence = "No space is left for the recording; free some and start again."
+    window.client.feed([ev.Failure("disk", window.clock_ns(), sentence, None, exit_code=2)])
+    window.client.finish()
+    window.settle(lambda: window.controller.values_final)
+    assert window.controller.state is RunState.FINISHED
+    assert window.page.failure.isVisible()
+    assert window.page.failure.title.text() == "The recording has a problem"
+    assert window.page.failure.message.text() == sentence

@@ -133,3 +133,19 @@ def test_interrupt_keeps_the_session_and_exits_with_130(tmp_path: Path, home: Pa
     report = json.loads(dscope("report", out, "--json").stdout)["runs"][0]
     assert report["status"] == "stopped"
     assert all_gone(children, 20)
+
+
+def test_terminate_closes_the_file_and_leaves_no_process(tmp_path: Path, home: Path) -> None:
+    process = start("--model", f"{SYNTHETIC},rate=20", "--output-tokens", 4000, "--autostart")
+    try:
+        wait_until(lambda: list((home / "sessions").glob("*.dscope")), 60, "the recording")
+        children = descendants(process.pid)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    finally:
+        process.kill()
+    (recording,) = (home / "sessions").glob("*.dscope")
+    assert dscope("verify", recording).returncode == 0
+    report = json.loads(dscope("report", recording, "--json").stdout)["runs"][0]
+    assert report["status"] == "stopped"
+    assert all_gone(children, 20)

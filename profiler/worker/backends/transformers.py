@@ -351,6 +351,8 @@ class TransformersBackend:
 
             def on_first(first_ns: int) -> None:
                 end_ns = watch.prefill_end_ns(first_ns)
+                # generate()'s own set-up: checks, masks, the cache.
+                outbox.emit(ev.Span(planned.run, "prepare", tokenised_ns or t0_ns, watch.start_ns, planned.no))
                 outbox.emit(ev.Span(planned.run, "prefill", watch.start_ns, end_ns, planned.no))
                 outbox.emit(ev.Span(planned.run, "sample", end_ns, first_ns, planned.no))
 

@@ -15,7 +15,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.background import Background
@@ -25,6 +24,7 @@ from app.live_metrics import MetricsSource, RunValues
 from app.pace import Pace, Priority, usable_cpus
 from app.progress import RunProgress, run_progress
 from app.redraw import Redraw
+from app.run_facts import config_of, device_label, device_of
 from app.run_state import (
     ACTIVE,
     Document,
@@ -172,16 +172,8 @@ class RunController(QObject):
 
     @property
     def device(self) -> str:
-        """Where the model of this run computes: told by the run, else what `auto` will mean here."""
-        run = self.run
-        facts = run.facts.get("model") if run is not None else None
-        if isinstance(facts, dict) and isinstance(facts.get("device"), str):
-            return facts["device"]
-        asked = self.config.device if self.config is not None else "auto"
-        if asked != "auto":
-            return asked
-        names = [d.get("name") for d in self.machine.get("devices") or [] if isinstance(d, dict)]
-        return next((name for name in names if isinstance(name, str) and name != "cpu"), "cpu")
+        """Where the model of this run computes: `cpu`, `cuda:0`."""
+        return device_of(self.run, self.config, self.machine)
 
     @property
     def on_cpu(self) -> bool:
@@ -189,11 +181,8 @@ class RunController(QObject):
         return not self.device.startswith(("cuda", "mps", "xpu"))
 
     def device_label(self) -> str:
-        """A short name of where the model computes: `CPU`, `NVIDIA L4`."""
-        run = self.run
-        facts = run.facts.get("model") if run is not None else None
-        name = facts.get("device_name") if isinstance(facts, dict) else None
-        return str(name).removeprefix("NVIDIA ") if name else self.device.upper()
+        """A short name of where the model computes: `CPU`, `L4`."""
+        return device_label(self.run, self.device)
 
     @property
     def log_origin_ns(self) -> int:
@@ -259,7 +248,7 @@ class RunController(QObject):
         run = timeline.last_run
         self.timeline = timeline
         self._run_no = None if run is None else run.no
-        self.config = _config_of(run)
+        self.config = config_of(run)
         self.problem, self._stage = None, None
         self._started_ns = 0 if run is None else run.t_ns
         self._ended_ns = None if run is None else run.end_ns
@@ -464,16 +453,6 @@ class RunController(QObject):
             self.timeline.facts.update(before.facts)
         self.timeline.logs.extend(before.logs)
         self._drawn_revision = -1
-
-
-def _config_of(run: Run | None) -> RunConfig | None:
-    if run is None:
-        return None
-    known = {name: value for name, value in run.config.items() if name in RunConfig.model_fields}
-    try:
-        return RunConfig(**known)
-    except ValidationError:
-        return None  # an imported trace may carry anything
 
 
 _HANDLERS: dict[type, Callable[[RunController, Any], None]] = {

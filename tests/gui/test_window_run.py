@@ -73,6 +73,7 @@ def test_states_of_a_run_that_finishes(window: Bench) -> None:
     window.client.request(tokens=64, end=False)
     window.settle(lambda: len(window.controller.timeline.requests.get(1, ())) == 64)
     window.page._on_tick()
+    window.controller.draw()
     assert window.controller.state is RunState.RUNNING
     assert window.page.run_box.title.text() == "Decoding repeat 1 of 3"
     assert window.page.run_box.detail.text() == "64/128 tokens"

@@ -1,4 +1,4 @@
-"""Work that must not hold up the window: one helper thread, results fetched at a tick.
+"""Work that must not hold up the window: one thread beside it, results fetched at a tick.
 
 Opening a file, the full metrics of a finished run and the first import of scipy take longer
 than a frame. They run here; their results are handed over on the GUI thread when it calls

@@ -43,6 +43,7 @@ LOG = logging.getLogger(__name__)
 
 IDLE_TICK_S = 0.1
 METRICS_EVERY_S = 0.5
+METRICS_EVERY_ON_CPU_S = 2.0
 KILL_OFFER_S = 2.0
 """A stop that takes longer than this offers "Stop now"."""
 
@@ -292,7 +293,8 @@ class RunController(QObject):
     def _paint(self) -> None:
         now_ns = self._clock_ns()
         run = self.run
-        if self.active and run is not None and now_ns - self._metrics_ns >= METRICS_EVERY_S * NS_PER_S:
+        every_s = METRICS_EVERY_ON_CPU_S if self.pace.budgeted else METRICS_EVERY_S
+        if self.active and run is not None and now_ns - self._metrics_ns >= every_s * NS_PER_S:
             self._metrics_ns = now_ns
             values = self._source.live(self.timeline, run)
             if values is not None:

@@ -41,7 +41,7 @@ def _joules(
     gpus = [columns for name, columns in timeline.samples.items() if name.startswith("gpu")]
     if model_device(run).startswith("cpu") or not gpus:
         return _host(timeline, window, bool(gpus))
-    parts = [_gpu(columns, window) for columns in gpus]
+    parts = [_gpu(timeline, columns, window) for columns in gpus]
     missing = next((reason for value, _, reason in parts if value is None), None)
     if missing is not None:
         return None, None, missing
@@ -73,14 +73,39 @@ def _host(timeline: Timeline, window: Window, gpus: bool) -> tuple[float | None,
     return None, None, "no energy counter was read"
 
 
-def _gpu(columns: SampleColumns, window: Window) -> tuple[float | None, str | None, str | None]:
+def _gpu(
+    timeline: Timeline, columns: SampleColumns, window: Window
+) -> tuple[float | None, str | None, str | None]:
     joules = counter_difference(columns.t_ns, columns.values(COUNTER), window)
     if joules is not None:
         return joules, "energy counter", None
     joules = integrate_power(columns.t_ns, columns.values(POWER), window)
     if joules is not None:
-        return joules, "power integrated over time", None
-    return None, None, "fewer than two power readings around the measured requests"
+        return joules, _power_words(timeline, columns.source, window), None
+    described = described_gpu(timeline, columns.source)
+    reasons = described.get("unavailable")
+    told = reasons.get(POWER) if isinstance(reasons, dict) else None
+    return None, None, str(told or "neither energy nor power was read over the whole measured window")
+
+
+def _power_words(timeline: Timeline, source: str, window: Window) -> str:
+    """What integrated power is worth: said where the readings are averages of a second or so."""
+    averaged = str(described_gpu(timeline, source).get("power_source") or "").startswith("average")
+    if averaged and window[1] - window[0] < 2 * NS_PER_S:
+        return "power integrated over time (averages of about 1 s, too wide for so short a window)"
+    if averaged:
+        return "power integrated over time (averages of about 1 s)"
+    return "power integrated over time"
+
+
+def described_gpu(timeline: Timeline, source: str) -> dict[str, Any]:
+    """The entry of the session fact "telemetry" for a source ("gpu0"); {} where there is none."""
+    fact = timeline.facts.get("telemetry")
+    gpus = fact.get("gpus") if isinstance(fact, dict) else None
+    for gpu in gpus if isinstance(gpus, list) else []:
+        if isinstance(gpu, dict) and source in (gpu.get("source"), f"gpu{gpu.get('index')}"):
+            return gpu
+    return {}
 
 
 def counter_difference(t_ns: npt.NDArray[np.int64], joules: FloatArray, window: Window) -> float | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from profiler.analysis import busy_windows
 from profiler.timeline import SampleColumns, Timeline
 from profiler.units import NS_PER_MS, NS_PER_S
 
@@ -20,12 +23,19 @@ GPU_METRICS = (
     "dram_bw_pct",
 )
 """Always in the report, with a reason where there is no reading."""
+_MASKS = ("clock_event_reasons",)
+"""Bits, not amounts: no mean of them (`reporting.clock_events` tells them in words)."""
 NO_READING = "no reading within the measured requests"
+NO_WINDOW_INSIDE = "no window of this counter lies wholly inside decoding"
 Window = tuple[int, int]
 
 
-def telemetry(timeline: Timeline, window: Window | None) -> dict[str, Any]:
-    """The report's `telemetry` over `window` (ns, both ends in; None: nothing was measured)."""
+def telemetry(timeline: Timeline, window: Window | None, decodes: Sequence[Window] = ()) -> dict[str, Any]:
+    """The report's `telemetry` over `window` (ns, both ends in; None: nothing was measured).
+
+    `decodes` are the stretches of decoding (`busy_windows.decode_intervals`): the memory-busy
+    share is that of the counter's windows wholly inside them, or missing with the reason.
+    """
     fact = timeline.facts.get("telemetry")
     told: dict[str, Any] = fact if isinstance(fact, dict) else {}
     described = [item for item in told.get("gpus") or [] if isinstance(item, dict)]
@@ -33,10 +43,15 @@ def telemetry(timeline: Timeline, window: Window | None) -> dict[str, Any]:
     sources = list(by_source) + [
         name for name in timeline.samples if name.startswith("gpu") and name not in by_source
     ]
-    gpus = [_gpu(name, by_source.get(name, {}), timeline.samples.get(name), window) for name in sources]
+    states = _states(told)
+    gpus = [
+        _gpu(name, by_source.get(name, {}), states.get(name, {}), timeline.samples.get(name), window, decodes)
+        for name in sources
+    ]
     host_fact = told.get("host")
     host = timeline.samples.get("host")
-    reason = None if gpus else told.get("reason") or "no GPU was sampled"
+    # Also beside a GPU that was read: another one that was asked for may be missing.
+    reason = told.get("reason") or (None if gpus else "no GPU was sampled")
     return {
         "gpus": gpus,
         "host": {"metrics": _metrics((), host, _unavailable(host_fact), window)},
@@ -54,20 +69,64 @@ def _unavailable(described: Any) -> dict[str, Any]:
     return reasons if isinstance(reasons, dict) else {}
 
 
+def _states(told: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """How each source was doing at the end: `{state, reason}` by source, as the sampler told."""
+    sampler = told.get("sampler")
+    sources = sampler.get("sources") if isinstance(sampler, dict) else None
+    found = sources.items() if isinstance(sources, dict) else ()
+    return {str(name): value for name, value in found if isinstance(value, dict)}
+
+
 def _gpu(
-    source: str, described: dict[str, Any], columns: SampleColumns | None, window: Window | None
+    source: str,
+    described: dict[str, Any],
+    state: dict[str, Any],
+    columns: SampleColumns | None,
+    window: Window | None,
+    decodes: Sequence[Window],
 ) -> dict[str, Any]:
     index = described.get("index")
     if index is None and source[3:].isdigit():
         index = int(source[3:])
+    limits = described.get("limits")
+    limits = limits if isinstance(limits, dict) else {}
+    metrics = _metrics(GPU_METRICS, columns, _unavailable(described), window, state.get("reason"))
+    metrics[busy_windows.METRIC] = _memory_busy(
+        columns, described, metrics[busy_windows.METRIC], window, decodes
+    )
     return {
         "index": index,
         "uuid": described.get("uuid"),
         "name": described.get("name"),
         "driver": described.get("driver"),
         "source": source,
-        "metrics": _metrics(GPU_METRICS, columns, _unavailable(described), window),
+        "state": state.get("state"),
+        "state_reason": state.get("reason"),
+        "limits": limits,
+        "power_cap_pct_of_default": limits.get("power_cap_pct_of_default"),
+        "power_source": described.get("power_source"),
+        "memory_source": described.get("memory_source"),
+        "metrics": metrics,
     }
+
+
+def _memory_busy(
+    columns: SampleColumns | None,
+    described: dict[str, Any],
+    plain: dict[str, Any],
+    window: Window | None,
+    decodes: Sequence[Window],
+) -> dict[str, Any]:
+    """Statistics of the counter's windows wholly inside decoding, and their width `window_ms`."""
+    missing: dict[str, Any] = {"n": 0, "mean": None, "min": None, "max": None, "window_ms": None}
+    if columns is None or window is None or not np.isfinite(columns.values(busy_windows.METRIC)).any():
+        return {**missing, "reason": plain["reason"] or NO_READING}
+    windows, reason = busy_windows.decode_windows(columns, decodes, described)
+    missing["window_ms"] = busy_windows.window_ns(columns, described) / NS_PER_MS
+    shares = np.array([item.pct for item in windows if item.inside])
+    if reason is not None or len(shares) == 0:
+        return {**missing, "reason": reason or NO_WINDOW_INSIDE}
+    return {**_statistics(shares), "window_ms": missing["window_ms"]}
 
 
 def _metrics(
@@ -75,23 +134,24 @@ def _metrics(
     columns: SampleColumns | None,
     unavailable: dict[str, Any],
     window: Window | None,
+    otherwise: str | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Summary by metric: `names` always, others as they were seen or found missing."""
-    seen = [] if columns is None else columns.metrics
+    """Summary by metric: `names` always, others as they were seen or found missing.
+
+    `otherwise`: the reason of a metric without a reading that has none of its own.
+    """
+    seen = [] if columns is None else [name for name in columns.metrics if name not in _MASKS]
+    every = dict.fromkeys((*names, *seen, *(name for name in unavailable if name not in _MASKS)))
     return {
-        name: _summary(columns, name, unavailable, window) for name in (*dict.fromkeys((*names, *seen)),)
-    } | {
-        name: _summary(None, name, unavailable, window)
-        for name in unavailable
-        if name not in names and name not in seen
+        name: _summary(columns, window, name, str(unavailable.get(name) or otherwise or NO_READING))
+        for name in every
     }
 
 
-def _summary(
-    columns: SampleColumns | None, name: str, unavailable: dict[str, Any], window: Window | None
-) -> dict[str, Any]:
+def _summary(columns: SampleColumns | None, window: Window | None, name: str, reason: str) -> dict[str, Any]:
+    """Statistics of the readings in the window; `reason` where there are none."""
     values = np.empty(0)
-    if columns is not None and window is not None:
+    if columns is not None and window is not None and name in columns.metrics:
         first, last = (
             np.searchsorted(columns.t_ns, window[0]),
             np.searchsorted(columns.t_ns, window[1], side="right"),
@@ -99,8 +159,11 @@ def _summary(
         values = columns.values(name)[first:last]
         values = values[np.isfinite(values)]
     if len(values) == 0:
-        reason = unavailable.get(name)
-        return {"n": 0, "mean": None, "min": None, "max": None, "reason": str(reason or NO_READING)}
+        return {"n": 0, "mean": None, "min": None, "max": None, "reason": reason}
+    return _statistics(values)
+
+
+def _statistics(values: npt.NDArray[np.float64]) -> dict[str, Any]:
     return {
         "n": len(values),
         "mean": float(values.mean()),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import typer
 import typer.main
 
-from profiler.cli import files, machine, record
+from profiler.cli import explain, files, machine, record, traces
 from profiler.cli.console import say_error
 from profiler.errors import DecodescopeError
 from profiler.paths import log_dir
@@ -25,6 +25,9 @@ def make_app() -> typer.Typer:
     )
     app.command("record")(record.record)
     app.command("report")(files.report)
+    app.command("explain")(explain.explain)
+    app.command("import")(traces.import_)
+    app.command("export")(traces.export)
     app.command("models")(machine.models)
     app.command("doctor")(machine.doctor)
     app.command("verify")(files.verify)

@@ -31,16 +31,38 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False))
 
 
-def report(file: _File, as_json: _Json = False) -> int:
+def load_report_as(path: Path, tool: str) -> dict[str, Any]:
+    """A session file as another tool would report it. UsageError, SessionError with one sentence."""
+    from profiler.reporting.other_tools import find_tool, report_as
+    from profiler.session.reader import SessionReader
+
+    find_tool(tool)  # a wrong name is told before the file is read
+    with SessionReader.open(path) as reader:
+        return report_as(reader.timeline(), tool, session_name=reader.name, path=str(path))
+
+
+def report(
+    file: _File,
+    as_tool: Annotated[
+        str | None,
+        typer.Option(
+            "--as",
+            metavar="TOOL",
+            help="As another tool would report it: vllm, aiperf, guidellm, llmperf, optimum, llama-bench.",
+        ),
+    ] = None,
+    as_json: _Json = False,
+) -> int:
     """Show the figures of a session."""
+    from profiler.reporting.other_text import other_text
     from profiler.reporting.text import report_text
 
-    value = load_report(file)
+    value = load_report(file) if as_tool is None else load_report_as(file, as_tool)
     if as_json:
         print_json(value)
         return 0
     console = out()
-    for part in report_text(value):
+    for part in report_text(value) if as_tool is None else other_text(value):
         console.print(part)
     return 0
 

@@ -10,6 +10,7 @@ A state machine that is driven by `poll`; the same object serves as a process of
 from __future__ import annotations
 
 import queue
+import shutil
 import tempfile
 import threading
 import time
@@ -24,6 +25,7 @@ from profiler.config import make_config
 from profiler.engine import inspection
 from profiler.engine.handshake import Handshake
 from profiler.engine.job import Job, load_key
+from profiler.engine.own_cost import OwnCost
 from profiler.engine.recorder import Recorder
 from profiler.engine.sampling import Sampling
 from profiler.engine.worker_handle import WorkerHandle
@@ -34,6 +36,8 @@ from profiler.units import NS_PER_S
 
 Publish = Callable[[Sequence[ev.Event]], None]
 
+MEASURED = (ev.RequestStart, ev.Steps, ev.Text, ev.Span, ev.RequestEnd, ev.Sample, ev.Interval)
+"""What a subscriber is not told while its own cost is not to count."""
 STOP_GRACE_NS = 5 * NS_PER_S
 """How long a run may take to stop when the window is gone, before the worker is killed."""
 SAMPLER_WAIT_NS = 2 * NS_PER_S
@@ -107,6 +111,24 @@ class Engine:
 
     def _verb_run(self, number: int, args: dict[str, Any]) -> None:
         self._begin(number, args, with_run=True)
+
+    def _verb_overhead(self, number: int, args: dict[str, Any]) -> None:
+        """Measure our own part on a model; the answer comes at the end (see `own_cost`)."""
+        folder = Path(tempfile.mkdtemp(prefix="decodescope-"))
+        self._begin(number, {**args, "path": str(folder / "own cost.dscope")}, with_run=True)
+        assert self._job is not None
+        self._job.own_cost = OwnCost(
+            args["variants"],
+            float(args.get("budget_s", 180)),
+            self.now_ns,
+            args.get("window_pid"),
+            self._pause_sampler,
+            lambda event: self._publish([event]),
+        )
+
+    def _pause_sampler(self, paused: bool) -> None:
+        if self._sampling is not None:
+            self._sampling.pause(paused)
 
     def _verb_free(self, number: int, _args: dict[str, Any]) -> None:
         if self._job is not None:
@@ -237,7 +259,12 @@ class Engine:
             if not everything or not batch:
                 break
         replies = [event for event in events if isinstance(event, ev.Reply)]
-        self._emit([event for event in events if not isinstance(event, ev.Reply)])
+        events = [event for event in events if not isinstance(event, ev.Reply)]
+        if self._job is not None and self._job.own_cost is not None:
+            events = self._job.own_cost.take(events)
+            if self._job.own_cost.done:
+                worker.ask_stop()
+        self._emit(events)
         for reply in replies:
             self._worker_replied(reply)
 
@@ -257,7 +284,10 @@ class Engine:
         elif record:
             # What a load says (warnings of libraries) belongs into the file that comes after it.
             self._early.extend(event for event in events if isinstance(event, ev.Log))
-        self._publish(events)
+        if self._job is None or self._job.own_cost is None or not self._job.own_cost.quiet:
+            self._publish(events)
+        else:
+            self._publish([event for event in events if not isinstance(event, MEASURED)])
 
     def _set_state(self, state: str, detail: str | None = None) -> None:
         if state != self.state or detail:
@@ -440,7 +470,8 @@ class Engine:
         )
         events: list[ev.Event] = [start]
         events += [ev.Fact(key, value, job.run) for key, value in self._loaded["facts"].items()]
-        events += [ev.Span(job.run, name, a, b) for name, a, b in self._loaded["spans"]]
+        # A model that was kept loaded has no load in this run.
+        events += [ev.Span(job.run, name, a, b) for name, a, b in self._loaded.pop("spans", [])]
         events += [ev.Note(job.run, text) for text in self._loaded["notes"]]
         if self._handshake is not None:
             events += self._handshake.events(job.run)
@@ -453,10 +484,12 @@ class Engine:
         self._emit([ev.Recording(str(self._recorder.path), "recording", job.name)], record=False)
         self._stage(job, "run")
         self._set_state("running")
-        self._reply(job.number, {"run": job.run, "path": str(self._recorder.path)})
-        job.reply_id = self._worker.send(
-            "run", config=job.config.model_dump(), run=job.run, first_no=job.first_no
-        )
+        args = {"config": job.config.model_dump(), "run": job.run, "first_no": job.first_no}
+        if job.own_cost is not None:
+            job.reply_id = self._worker.send("overhead", variants=job.own_cost.variants, **args)
+        else:
+            self._reply(job.number, {"run": job.run, "path": str(self._recorder.path)})
+            job.reply_id = self._worker.send("run", **args)
 
     def _open_recording(self, job: Job) -> Recorder:
         path = job.path
@@ -469,6 +502,9 @@ class Engine:
 
     def _run_over(self, job: Job, reply: ev.Reply) -> None:
         status = reply.value["status"] if reply.ok and isinstance(reply.value, dict) else "error"
+        if job.own_cost is not None and job.own_cost.done and status in ("ok", "cancelled"):
+            status = "ok"
+            job.answer = {"variants": job.own_cost.result()}
         if status == "ok":
             self._end_run(job, "finished", None)
         elif status == "cancelled":
@@ -495,12 +531,24 @@ class Engine:
             recorder.set_summary(job.run, inspection.summary_of(recorder.path, job.run))
             path = self._close_recording(recorder)
             self._last_path = path
+        if job.own_cost is not None:
+            self._throw_away(job)
         self._job = None
         self._set_state("failed" if status == "failed" else "ready" if self._worker else "idle", reason)
         # Last: whoever waits for the end of the run finds the file closed and in its place.
         self._publish([end])
         if job.then_finish:
             self.finished = True
+
+    def _throw_away(self, job: Job) -> None:
+        """The session of a measurement of ourselves has served; its answer is the figures."""
+        if self._last_path is not None:
+            shutil.rmtree(self._last_path.parent, ignore_errors=True)
+            self._last_path = None
+        if job.answer is not None:
+            self._reply(job.number, job.answer)
+        else:
+            self._refuse(job.number, DecodescopeError(_unfinished(self._ending_reason)))
 
     def _close_recording(self, recorder: Recorder) -> Path:
         path = recorder.close([self._library or library_dir(), Path(tempfile.gettempdir())])
@@ -643,6 +691,11 @@ class Engine:
                 self._job.ending_status = "failed"
                 self._ending_reason = recorder.problem
                 self._worker.ask_stop()
+
+
+def _unfinished(reason: str | None) -> str:
+    """Why a measurement of our own cost has no answer, one sentence."""
+    return f"The measurement was not finished ({reason or 'it was stopped'})."
 
 
 def _error_of(reply: ev.Reply) -> DecodescopeError:

@@ -7,12 +7,20 @@ smallest round trip counts, as in NTP.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 from profiler import events as ev
-from profiler.engine.worker_handle import WorkerHandle
 
 ROUNDS = 16
 WARN_NS = 1_000_000
+
+
+class Pinged(Protocol):
+    """A process that answers pings."""
+
+    def send(self, verb: str) -> int:
+        """Sends a command; returns the id that its Reply will carry."""
+        ...
 
 
 class Handshake:
@@ -21,7 +29,7 @@ class Handshake:
     `offset_ns` is the worker's clock minus ours, uncertain by `half_rtt_ns`.
     """
 
-    def __init__(self, worker: WorkerHandle, clock: Callable[[], int]) -> None:
+    def __init__(self, worker: Pinged, clock: Callable[[], int]) -> None:
         self._worker = worker
         self._clock = clock
         self._round = 0

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from profiler import events as ev
 from profiler.config import RunConfig
+from profiler.engine.own_cost import OwnCost
 
 _LOAD_FIELDS = (
     "model",
@@ -26,6 +28,7 @@ class Job:
 
     `stage`: check, worker, load, prepare, sampler, run. `number` is the id its Reply answers to,
     `reply_id` what the worker was asked last. `ending_status` overrides the run's status.
+    `own_cost` is set where not the model but our own road is measured; its session is thrown away.
     """
 
     number: int
@@ -42,6 +45,8 @@ class Job:
     stop_asked: bool = False
     then_finish: bool = False
     ending_status: str | None = None
+    own_cost: OwnCost | None = None
+    answer: dict[str, Any] | None = None
 
 
 def load_key(config: RunConfig) -> str:

@@ -27,7 +27,8 @@ def engine_main(commands: Connection, messages: Connection, library: str | None)
     try:
         while not engine.finished:
             watch = [commands] if connected else []
-            for _ in engine.poll(0.1, watch):
+            # While a model runs every wake-up costs it something; what comes wakes us anyway.
+            for _ in engine.poll(0.25 if engine.state == "running" else 0.05, watch):
                 try:
                     command = json.loads(commands.recv_bytes())
                 except (EOFError, OSError):

@@ -57,6 +57,10 @@ class Sampling:
             "sampler": self._sampler.status(),
         }
 
+    def pause(self, paused: bool) -> None:
+        """Read nothing for a while."""
+        self._sampler.pause(paused)
+
     def stop(self) -> None:
         """Ends the thread and closes the readers (unless a driver call hangs: then they stay open)."""
         self._sampler.stop()

@@ -8,10 +8,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from profiler.analysis.busy_windows import decode_intervals
+from profiler.analysis.energy import described_gpu, model_device
 from profiler.analysis.run import run_metrics
 from profiler.analysis.strict import strict
-from profiler.analysis.telemetry import telemetry
+from profiler.analysis.telemetry import NO_READING, telemetry
 from profiler.errors import RunFailed
+from profiler.reporting.clock_events import METRIC, clock_events, gpu_notes
 from profiler.timeline import Run, Timeline
 
 SCHEMA = "decodescope.report/1"
@@ -36,6 +39,9 @@ def run_report(timeline: Timeline, run: Run) -> dict[str, Any]:
     """One entry of `runs`."""
     numbers = run_metrics(timeline, run)
     window = numbers["window_ns"]
+    read = run_telemetry(timeline, run, None if window is None else (window[0], window[1]))
+    # A GPU beside a model on the CPU is a neighbour: its limits explain nothing.
+    notes = [] if model_device(run).startswith("cpu") else gpu_notes(read["gpus"])
     environment = run.environment or timeline.facts.get("environment") or {}
     return {
         "id": run.no,
@@ -48,12 +54,22 @@ def run_report(timeline: Timeline, run: Run) -> dict[str, Any]:
         "requests": numbers["requests"],
         "empty_events": numbers["empty_events"],
         "metrics": numbers["metrics"],
-        "telemetry": strict(telemetry(timeline, None if window is None else (window[0], window[1]))),
+        "telemetry": strict(read),
         "disturbance": strict(numbers["disturbance"]),
         "per_request": numbers["per_request"],
-        "notes": numbers["notes"],
+        "notes": [*numbers["notes"], *notes],
         "window_ns": window,
     }
+
+
+def run_telemetry(timeline: Timeline, run: Run, window: tuple[int, int] | None) -> dict[str, Any]:
+    """The report's `telemetry` over `window` (ns), with each GPU's clock event reasons in words."""
+    read = telemetry(timeline, window, decode_intervals(run.measured))
+    for gpu in read["gpus"]:
+        reason = described_gpu(timeline, gpu["source"]).get("unavailable", {}).get(METRIC)
+        reason = str(reason or gpu["state_reason"] or NO_READING)
+        gpu["clock_events"] = clock_events(timeline.samples.get(gpu["source"]), window, reason)
+    return read
 
 
 def exit_code(value: dict[str, Any]) -> int:

@@ -46,9 +46,10 @@ class NvmlOpening:
 def open_nvml(uuids: Sequence[str] | None, *, gpm: bool = True) -> NvmlOpening:
     """Open the GPUs named in `uuids`, or every GPU that the driver lists when it is None.
 
-    A name is torch's uuid of a device, with or without "GPU-" or "MIG-", or a PCI bus id;
-    several names for one device are separated by ";" and the first that the driver knows is
-    taken. `gpm` False leaves the hardware counters alone (they can disturb a DCGM that runs
+    A name is torch's uuid of a device, with or without "GPU-" or "MIG-" (its beginning is enough
+    where only one GPU begins so, as for CUDA_VISIBLE_DEVICES), a PCI bus id, or a plain index of
+    the driver's own order; several names for one device are separated by ";" and the first that
+    the driver knows is taken. `gpm` False leaves the hardware counters alone (they can disturb a DCGM that runs
     beside us). Does not raise. Costs about 20 driver calls a GPU, and the driver's start.
     """
     try:
@@ -118,7 +119,9 @@ def _find(library: Library, wanted: str) -> Any:
     first: DriverError | None = None
     for name in wanted.split(";"):
         name = name.strip()
-        if ":" in name:
+        if name.isdecimal():
+            attempts: list[tuple[str, Any]] = [("nvmlDeviceGetHandleByIndex", int(name))]
+        elif ":" in name:
             attempts = [("nvmlDeviceGetHandleByPciBusId", name)]
         elif name.startswith(("GPU-", "MIG-")):
             attempts = [("nvmlDeviceGetHandleByUUID", name)]
@@ -129,8 +132,26 @@ def _find(library: Library, wanted: str) -> Any:
                 return library.call(function, argument)
             except DriverError as error:
                 first = first or error
+        handle = _by_beginning(library, name)
+        if handle is not None:
+            return handle
     assert first is not None
     raise first
+
+
+def _by_beginning(library: Library, name: str) -> Any:
+    """The handle of the one GPU whose uuid begins with `name`; None for none or several."""
+    if not name.startswith(("GPU-", "MIG-")) or len(name) <= len("GPU-"):
+        return None
+    try:
+        handles = [
+            library.call("nvmlDeviceGetHandleByIndex", index)
+            for index in range(library.call("nvmlDeviceGetCount"))
+        ]
+    except DriverError:
+        return None
+    found = [h for h in handles if (library.text("nvmlDeviceGetUUID", h) or "").startswith(name)]
+    return found[0] if len(found) == 1 else None
 
 
 def _readers(

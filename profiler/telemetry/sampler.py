@@ -232,6 +232,8 @@ class Sampler:
         self._clock = clock
         self._stop = threading.Event()
         self._first = threading.Event()
+        self._going = threading.Event()
+        self._going.set()
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -247,6 +249,13 @@ class Sampler:
         """Wait until every source was read (or has failed) once; False after `timeout_s`."""
         return self._first.wait(timeout_s)
 
+    def pause(self, paused: bool) -> None:
+        """Read nothing for a while (to measure what reading costs). Any thread."""
+        if paused:
+            self._going.clear()
+        else:
+            self._going.set()
+
     def stop(self, timeout_s: float = 5.0) -> bool:
         """End the thread, then close the readers. May be called twice.
 
@@ -254,6 +263,7 @@ class Sampler:
         with the process) and the readers stay open, since closing one in use may crash.
         """
         self._stop.set()
+        self._going.set()
         if self._thread is not None:
             self._thread.join(timeout_s)
             if self._thread.is_alive():
@@ -270,6 +280,7 @@ class Sampler:
     def _run(self, core: SamplerCore) -> None:
         try:
             while not self._stop.is_set():
+                self._going.wait()
                 next_ns = core.round(self._clock())
                 self._first.set()
                 self._stop.wait(max(0, next_ns - self._clock()) / NS_PER_S)

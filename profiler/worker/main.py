@@ -1,7 +1,7 @@
 """The worker process: the only place where torch lives.
 
 It takes commands as JSON from one pipe and answers with events on another (see `events`).
-Verbs: ping, load, prepare, run, free, shutdown; each is answered by a Reply with its id. Stop and
+Verbs: ping, load, prepare, run, overhead, free, shutdown; each is answered by a Reply with its id. Stop and
 cancel come through a shared byte, since the main thread is busy then.
 """
 
@@ -24,6 +24,7 @@ from profiler import events as ev
 from profiler.config import RunConfig, make_config
 from profiler.errors import DecodescopeError, ModelError
 from profiler.worker.backends.base import Backend, Stopped
+from profiler.worker.blocks import measure
 from profiler.worker.outbox import Outbox, now_ns
 from profiler.worker.runner import execute
 
@@ -130,6 +131,21 @@ class _Worker:
         config = make_config(command["config"])
         outcome = execute(
             self._backend, command["run"], command["first_no"], config, self._outbox, self._stopped
+        )
+        return {"status": outcome.status, "error": outcome.error}
+
+    def _verb_overhead(self, command: dict[str, Any]) -> dict[str, Any]:
+        if self._backend is None:
+            raise ModelError("No model is loaded; load one first.")
+        config = make_config(command["config"])
+        outcome = measure(
+            self._backend,
+            config,
+            command["variants"],
+            command["run"],
+            command["first_no"],
+            self._outbox,
+            self._stopped,
         )
         return {"status": outcome.status, "error": outcome.error}
 

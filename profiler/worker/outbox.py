@@ -19,9 +19,9 @@ from profiler import events as ev
 Detokenise: TypeAlias = Callable[[Sequence[int]], str]
 """Token ids of one step to the text that became complete with them. Called in order."""
 
-_Step: TypeAlias = tuple[int, Sequence[int] | int]
+_Step: TypeAlias = "tuple[int, Sequence[int] | int, OpenRequest | None]"
 
-FLUSH_NS = 75_000_000
+FLUSH_NS = 100_000_000
 IDLE_S = 0.2
 
 
@@ -36,35 +36,43 @@ class Outbox:
     def __init__(self, send: Callable[[bytes], None], *, flush_ns: int = FLUSH_NS) -> None:
         self._send = send
         self._flush_ns = flush_ns
-        self._items: deque[_Step | ev.Event | _Begin | _Rest] = deque()
+        self._items: deque[_Step | ev.Event | OpenRequest | _Rest] = deque()
         self._append = self._items.append
         self._due_ns = 0
         self._wake = threading.Event()
         self._idle = threading.Event()
         self._closing = False
-        self._current: _Begin | None = None
-        self._count = 0
-        self._produced = 0
+        self._current: OpenRequest | None = None
         self._thread = threading.Thread(target=self._write, name="outbox", daemon=True)
         self._thread.start()
 
-    def begin(self, start: ev.RequestStart, detokenise: Detokenise | None) -> None:
-        """The steps that follow belong to this request."""
-        self._append(_Begin(start, detokenise))
+    def begin(self, start: ev.RequestStart, detokenise: Detokenise | None) -> OpenRequest:
+        """The steps that follow belong to this request; those of others that are under way at the
+        same time come through `step_of` with what this returns."""
+        request = OpenRequest(start, detokenise)
+        self._append(request)
+        return request
 
     def step(self, t_ns: int, ids: Sequence[int] | int) -> None:
         """One arrival: its stamp and its token ids, or how many tokens where ids are unknown.
 
         The decoder's hot path.
         """
-        self._append((t_ns, ids))
+        self._append((t_ns, ids, None))
         if t_ns >= self._due_ns:
             self._due_ns = t_ns + self._flush_ns
             self._wake.set()
 
-    def end_text(self, rest: Callable[[], str]) -> None:
+    def step_of(self, request: OpenRequest, t_ns: int, ids: Sequence[int] | int) -> None:
+        """As `step`, of a request named: several may be under way, on any threads."""
+        self._append((t_ns, ids, request))
+        if t_ns >= self._due_ns:
+            self._due_ns = t_ns + self._flush_ns
+            self._wake.set()
+
+    def end_text(self, rest: Callable[[], str], request: OpenRequest | None = None) -> None:
         """No more steps come: `rest()` (called on the writing thread) is the text held back so far."""
-        self._append(_Rest(rest))
+        self._append(_Rest(rest, request))
 
     def emit(self, event: ev.Event, *, now: bool = False) -> None:
         """Any other event; written with the next batch, or at once when `now`."""
@@ -102,67 +110,78 @@ class Outbox:
             self._idle.set()
 
     def _drain(self) -> list[ev.Event]:
-        """Everything handed over so far, neighbouring steps packed together."""
+        """Everything handed over so far; steps of one request between two other events together."""
         out: list[ev.Event] = []
-        t_ns: list[int] = []
-        steps: list[Sequence[int] | int] = []
+        waiting: dict[OpenRequest, tuple[list[int], list[Sequence[int] | int]]] = {}
         for _ in range(len(self._items)):
             item = self._items.popleft()
             if type(item) is tuple:
-                t_ns.append(item[0])
-                steps.append(item[1])
+                owner = item[2] or self._current
+                if owner is not None:
+                    t_ns, steps = waiting.setdefault(owner, ([], []))
+                    t_ns.append(item[0])
+                    steps.append(item[1])
                 continue
-            if t_ns:
-                self._pack(t_ns, steps, out)
-                t_ns, steps = [], []
-            if isinstance(item, _Begin):
-                self._current, self._count, self._produced = item, 0, 0
+            _pack_all(waiting, out)
+            if isinstance(item, OpenRequest):
+                self._current = item
                 out.append(item.start)
             elif isinstance(item, _Rest):
-                text = item.rest()
-                if text and self._current is not None:
-                    out.append(ev.Text(self._current.start.no, [text], self._count))
+                text, request = item.rest(), item.request or self._current
+                if text and request is not None:
+                    out.append(ev.Text(request.start.no, [text], request.count))
             else:
                 out.append(item)  # type: ignore[arg-type]
-        if t_ns:
-            self._pack(t_ns, steps, out)
+        _pack_all(waiting, out)
         return out
 
-    def _pack(self, t_ns: list[int], steps: list[Sequence[int] | int], out: list[ev.Event]) -> None:
-        begin = self._current
-        if begin is None:
-            return
-        k: list[int] = []
-        kv_len: list[int] = []
-        ids: list[int] = []
-        prompt = begin.start.prompt_tokens
-        for step in steps:
-            n = step if isinstance(step, int) else len(step)
-            self._produced += max(n, 0)
-            k.append(n)
-            kv_len.append(ev.UNKNOWN if prompt is None else prompt + self._produced)
-            if not isinstance(step, int):
-                ids.extend(step)
-        out.append(ev.make_steps(begin.start.no, self._count, t_ns, k, kv_len, ids))
-        if begin.detokenise is not None:
-            pieces = [begin.detokenise(step) if not isinstance(step, int) else "" for step in steps]
-            out.append(ev.Text(begin.start.no, pieces, self._count))
-        self._count += len(t_ns)
 
+class OpenRequest:
+    """A request that was begun, and how many steps (`count`) and tokens (`produced`) were written
+    of it. Belongs to the writing thread; others only pass it on."""
 
-class _Begin:
-    __slots__ = ("detokenise", "start")
+    __slots__ = ("count", "detokenise", "produced", "start")
 
     def __init__(self, start: ev.RequestStart, detokenise: Detokenise | None) -> None:
         self.start = start
         self.detokenise = detokenise
+        self.count = 0
+        self.produced = 0
+
+    def pack(self, t_ns: list[int], steps: list[Sequence[int] | int], out: list[ev.Event]) -> None:
+        """Adds the events of these steps to `out`."""
+        k: list[int] = []
+        kv_len: list[int] = []
+        ids: list[int] = []
+        prompt = self.start.prompt_tokens
+        for step in steps:
+            n = step if isinstance(step, int) else len(step)
+            self.produced += max(n, 0)
+            k.append(n)
+            kv_len.append(ev.UNKNOWN if prompt is None else prompt + self.produced)
+            if not isinstance(step, int):
+                ids.extend(step)
+        out.append(ev.make_steps(self.start.no, self.count, t_ns, k, kv_len, ids))
+        if self.detokenise is not None:
+            pieces = [self.detokenise(step) if not isinstance(step, int) else "" for step in steps]
+            out.append(ev.Text(self.start.no, pieces, self.count))
+        self.count += len(t_ns)
+
+
+def _pack_all(
+    waiting: dict[OpenRequest, tuple[list[int], list[Sequence[int] | int]]], out: list[ev.Event]
+) -> None:
+    for request, (t_ns, steps) in waiting.items():
+        request.pack(t_ns, steps, out)
+    waiting.clear()
 
 
 class _Rest:
-    __slots__ = ("rest",)
+    __slots__ = ("request", "rest")
 
-    def __init__(self, rest: Callable[[], str]) -> None:
+    def __init__(self, rest: Callable[[], str], request: OpenRequest | None) -> None:
         self.rest = rest
+        self.request = request
 
 
 def now_ns() -> int:

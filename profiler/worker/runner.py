@@ -15,7 +15,7 @@ from profiler.worker.backends.base import Backend, Outcome, Planned, Stopped
 from profiler.worker.outbox import Outbox, now_ns
 
 
-class _GcWatch:
+class GcWatch:
     """Sends an Interval "gc" for each collection while it is on."""
 
     def __init__(self, outbox: Outbox) -> None:
@@ -57,7 +57,7 @@ def execute(
     """
     result = Outcome("ok")
     gc.collect()
-    with _GcWatch(outbox):
+    with GcWatch(outbox):
         frozen = False
         for planned in plan(run, first_no, config):
             if stop():

@@ -8,6 +8,8 @@
  *   FAKE_NVML_ERRORS=f=3,g=6@5,h#1=15,*=999@40
  *                                   f always returns 3; g returns 6 from its 6th call on; h returns
  *                                   15 for GPU 1 only; every call returns 999 once 40 calls were made
+ *   FAKE_NVML_BREAK_FILE=path, FAKE_NVML_BREAK_CODE=15
+ *                                   every call returns the code from the moment that the file exists
  *   FAKE_NVML_{POWER_MW,INSTANT_MW,LIMIT_MW,DEFAULT_LIMIT_MW,GPU_PCT,MEM_PCT,RING_PERIOD_US,RING_N,
  *              GPM,DRAM_PCT,REASONS,MEM_CLOCK,SM_CLOCK,BUS_BITS,TEMPERATURE,USED_MIB,TOTAL_MIB}
  * nvmlDeviceGetTemperatureV and the throttle reasons are left out on purpose: a missing symbol.
@@ -16,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
@@ -69,6 +72,8 @@ static int gate(const char *name, int gpu) { /* counts the call; the code it sha
         if (any && (!strncmp(name, "nvmlInit", 8) || !strcmp(name, "nvmlShutdown"))) continue;
         if ((any ? total_calls : n) > (u64)(at ? atoll(at + 1) : 0)) code = atoi(equals + 1);
     }
+    const char *broken = getenv("FAKE_NVML_BREAK_FILE");
+    if (broken && strcmp(name, "nvmlShutdown") && !access(broken, F_OK)) code = (int)num("BREAK_CODE", 999);
     return code;
 }
 

@@ -16,6 +16,8 @@ real in everything but the model: process, pipe, recorder, file. It never import
     die_at=0         the process kills itself at that token of the first measured request
     eos_at=0         ends by itself after that many tokens (with --respect-eos)
     weight_mb=100, kv_kb=20, gb_s=10      what the bandwidth chart is told
+    uuid=GPU-a+GPU-b      tells that the model runs on these GPUs, so that they are sampled; visible:
+                          on the first that CUDA_VISIBLE_DEVICES leaves, as a torch would that tells no uuids
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from profiler import events as ev
 from profiler.config import RunConfig
 from profiler.errors import UsageError
 from profiler.worker.backends.base import LoadInfo, Outcome, Planned, ProgressCall, Stopped
+from profiler.worker.cuda_identity import visible_device
 from profiler.worker.outbox import Outbox, now_ns
 from profiler.worker.prompts import read_prompts
 
@@ -72,8 +75,10 @@ def parse(model: str) -> tuple[dict[str, float], bool]:
         if name == "stamps" and text in ("real", "exact"):
             exact = text == "exact"
             continue
+        if name == "uuid":
+            continue  # see `device_uuids`
         if name not in NAMES:
-            known = ", ".join([*NAMES, "stamps"])
+            known = ", ".join([*NAMES, "stamps", "uuid"])
             raise UsageError(f"synthetic: no setting {name!r}; it knows {known}.", field="model")
         try:
             value = float(text)
@@ -86,6 +91,17 @@ def parse(model: str) -> tuple[dict[str, float], bool]:
         values["itl_ms"] = 1000.0 / values["rate"]
     values["k"] = max(1.0, values["k"])
     return values, exact
+
+
+def device_uuids(model: str) -> list[str]:
+    """The GPUs that a `synthetic:` name pretends to run on; [] for none."""
+    _, _, rest = model.partition(":")
+    told = [part.partition("=")[2] for part in rest.split(",") if part.startswith("uuid=")]
+    if told == ["visible"]:
+        visible, order = os.environ.get("CUDA_VISIBLE_DEVICES"), os.environ.get("CUDA_DEVICE_ORDER")
+        name = visible_device(0, visible, order)
+        return [] if name is None else [name]
+    return [uuid for text in told for uuid in text.split("+") if uuid]
 
 
 class SyntheticBackend:
@@ -111,6 +127,7 @@ class SyntheticBackend:
         self._heap = [[i] for i in range(round(self._set["gc_objects"]))]
         kv_bytes = round(self._set["kv_kb"] * 1024)
         weight_bytes = round(self._set["weight_mb"] * 1e6)
+        uuids = device_uuids(config.model)
         return LoadInfo(
             facts={
                 "model": {
@@ -118,7 +135,7 @@ class SyntheticBackend:
                     "kind": "synthetic",
                     "parameters": None,
                     "dtype": None,
-                    "device": "cpu",
+                    "device": "cuda:0" if uuids else "cpu",
                     "attn": None,
                     "random_weights": False,
                 },
@@ -140,6 +157,7 @@ class SyntheticBackend:
             },
             spans=[("load", start_ns, now_ns())],
             notes=["Synthetic schedule: no model ran; the times are those that the schedule asks for."],
+            device_uuids=uuids,
         )
 
     def prepare(self, config: RunConfig) -> None:

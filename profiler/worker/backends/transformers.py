@@ -18,45 +18,7 @@ from profiler.worker.backends.base import LoadInfo, Outcome, Planned, ProgressCa
 from profiler.worker.detokenise import Detokeniser
 from profiler.worker.outbox import Outbox, now_ns
 from profiler.worker.prompts import read_prompts
-
-
-class StampStreamer:
-    """What `generate` hands each step to. Not a subclass of `BaseStreamer`: only the two
-    methods are needed, and torch must not be imported for the class to exist.
-
-    `generate` hands over the prompt first: that is no token. On some devices it runs one step
-    late (transformers' DeferredStopCheck, today on MPS); the run carries a note then.
-    """
-
-    __slots__ = ("_outbox", "_stop", "first_ns", "last_ns", "on_first", "produced", "seen_prompt")
-
-    def __init__(self, outbox: Outbox, stop: Callable[[], bool], on_first: Callable[[int], None]) -> None:
-        self._outbox = outbox
-        self._stop = stop
-        self.on_first = on_first
-        self.first_ns = 0
-        self.last_ns = 0
-        self.produced = 0
-        self.seen_prompt = False
-
-    def put(self, value: Any) -> None:
-        """A step: one id, or several with assisted decoding. Raises Stopped."""
-        t_ns = now_ns()
-        if not self.seen_prompt:
-            self.seen_prompt = True
-            return
-        ids: list[int] = value.reshape(-1).tolist()
-        self._outbox.step(t_ns, ids)
-        if not self.produced:
-            self.first_ns = t_ns
-            self.on_first(t_ns)
-        self.last_ns = t_ns
-        self.produced += len(ids)
-        if self._stop():
-            raise Stopped
-
-    def end(self) -> None:
-        """Nothing is held back, so nothing is to be flushed."""
+from profiler.worker.streamer import StampStreamer
 
 
 class _PrefillWatch:
@@ -183,7 +145,7 @@ class TransformersBackend:
         self._generation_setup()
         self._footprint = {
             **footprint(loaded.model, self._source.stored_bytes),
-            **_kv_facts(shape, loaded.model),
+            **kv_facts(shape, loaded.model),
         }
         self._check_length(config, shape)
         device = torch.device(loaded.device)
@@ -352,11 +314,13 @@ class TransformersBackend:
             def on_first(first_ns: int) -> None:
                 end_ns = watch.prefill_end_ns(first_ns)
                 # generate()'s own set-up: checks, masks, the cache.
-                outbox.emit(ev.Span(planned.run, "prepare", tokenised_ns or t0_ns, watch.start_ns, planned.no))
+                outbox.emit(
+                    ev.Span(planned.run, "prepare", tokenised_ns or t0_ns, watch.start_ns, planned.no)
+                )
                 outbox.emit(ev.Span(planned.run, "prefill", watch.start_ns, end_ns, planned.no))
                 outbox.emit(ev.Span(planned.run, "sample", end_ns, first_ns, planned.no))
 
-            streamer = StampStreamer(outbox, self._stop, on_first)
+            streamer = StampStreamer(outbox.step, self._stop, on_first)
             outcome = _generate(model, inputs, streamer, kwargs)
             self._look_at_cache(watch, planned.run, outbox)
         if outcome is None:
@@ -412,7 +376,7 @@ class TransformersBackend:
         if device.type == "cuda":
             peak, source = int(torch.cuda.max_memory_allocated(device)), "CUDA allocator"
         else:
-            peak, source = _peak_rss_bytes(), "peak resident set size"
+            peak, source = peak_rss_bytes(), "peak resident set size"
         value = {
             "weights_bytes": weights,
             "kv_bytes_end": self._cache["bytes"] if self._cache else None,
@@ -488,7 +452,7 @@ def _suppress(ids: Sequence[int]) -> Callable[[Any, Any], Any]:
     return process
 
 
-def _kv_facts(shape: Any, model: Any) -> dict[str, Any]:
+def kv_facts(shape: Any, model: Any) -> dict[str, Any]:
     """The bytes that the cache adds to a step, by window, in the dtype that the model computes in."""
     element_bytes = model.dtype.itemsize
     by_window: dict[int | None, int] = {}
@@ -507,7 +471,8 @@ def _kv_facts(shape: Any, model: Any) -> dict[str, Any]:
     }
 
 
-def _peak_rss_bytes() -> int | None:
+def peak_rss_bytes() -> int | None:
+    """The most memory that this process has held at once, bytes; None where the system does not tell."""
     import sys
 
     try:

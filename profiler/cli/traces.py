@@ -1,0 +1,86 @@
+"""Commands that bring recordings in and take them out: import, export."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from profiler.cli.console import out, plain, say_error
+from profiler.errors import SessionError, UsageError
+
+if TYPE_CHECKING:
+    from profiler.timeline import Timeline
+
+_Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace --out if it exists.")]
+
+
+def import_(
+    trace: Annotated[Path, typer.Argument(metavar="TRACE.jsonl", help="One JSON object a line.")],
+    output: Annotated[Path, typer.Option("--out", metavar="FILE", help="The new session (.dscope).")],
+    overwrite: _Overwrite = False,
+    name: Annotated[str, typer.Option("--name", help="Name of the session; else the file's name.")] = "",
+) -> int:
+    """Make a session of a trace that another program wrote."""
+    from profiler import events as ev
+    from profiler.session.trace import import_trace
+
+    _check_target(trace, output)
+    result = import_trace(trace, output, name=name, overwrite=overwrite)
+    for warning in result.warnings:
+        say_error(warning)
+    runs = sum(isinstance(event, ev.RunStart) for event in result.events)
+    requests = sum(isinstance(event, ev.RequestStart) for event in result.events)
+    out().print(plain(f"{output}: {_count(runs, 'run')}, {_count(requests, 'request')}."), soft_wrap=True)
+    return 0
+
+
+def export(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A session file (.dscope).")],
+    output: Annotated[Path, typer.Option("--out", metavar="FILE", help="The file to write.")],
+    format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="jsonl: a trace.")] = "jsonl",
+    overwrite: _Overwrite = False,
+) -> int:
+    """Write a session in another format; the session is not touched."""
+    from profiler.session.reader import SessionReader
+
+    write = FORMATS.get(format_.lower())
+    if write is None:
+        known = ", ".join(FORMATS)
+        raise UsageError(f"--format {format_} is not known; choose one of: {known}.", field="format")
+    _check_target(file, output)
+    with SessionReader.open(file) as reader:
+        write(reader.timeline(), output, overwrite)
+    out().print(plain(f"{output}: written."), soft_wrap=True)
+    return 0
+
+
+def _write_jsonl(timeline: Timeline, path: Path, overwrite: bool) -> None:
+    from profiler.session.trace import write_trace
+
+    write_trace(timeline, path, overwrite=overwrite)
+
+
+FORMATS: dict[str, Callable[[Timeline, Path, bool], None]] = {"jsonl": _write_jsonl}
+"""What `--format` takes: a function of the timeline, the target and `overwrite`. It imports what it
+needs when it is called, writes the file complete or not at all, and raises our own errors."""
+
+
+def _check_target(source: Path, target: Path) -> None:
+    """`--overwrite` must destroy neither what is read nor a recording that is still being written."""
+    from profiler.session.lock import is_locked
+
+    try:
+        same = target.samefile(source)
+    except OSError:
+        same = False  # one of them is not there: the reader or the writer says so
+    if same:
+        raise UsageError(f"--out names the file that is read, {source}; choose another name.", field="out")
+    if target.is_file() and is_locked(target):
+        raise SessionError(f"{target} is being recorded right now; choose another name.")
+
+
+def _count(n: int, word: str) -> str:
+    return f"{n:,} {word}" if n == 1 else f"{n:,} {word}s"

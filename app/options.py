@@ -32,6 +32,8 @@ class Options:
     overwrite: bool = False
     screenshot: Path | None = None
     kpi_json: Path | None = None
+    own_cost: Path | None = None
+    own_cost_budget: float = 240.0
     theme: Literal["system", "dark", "light"] | None = None
     size: tuple[int, int] | None = None
     """Width and height of the window, px."""
@@ -39,7 +41,7 @@ class Options:
     @property
     def unattended(self) -> bool:
         """Nobody sits in front of the window: questions are answered, not asked."""
-        return self.quit_when_done
+        return self.quit_when_done or self.own_cost is not None
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -82,6 +84,9 @@ def build_parser() -> argparse.ArgumentParser:
     window.add_argument("--overwrite", action="store_true", help="let --save replace a file")
     window.add_argument("--screenshot", metavar="FILE.png", help="a picture of the window at the end")
     window.add_argument("--kpi-json", metavar="FILE", help="the values that the strip shows at the end")
+    # For `dscope overhead`, which starts this program to measure what a window costs.
+    window.add_argument("--own-cost", metavar="FILE", help=argparse.SUPPRESS)
+    window.add_argument("--own-cost-budget", type=float, help=argparse.SUPPRESS)
     window.add_argument("--theme", choices=("system", "dark", "light"))
     window.add_argument("--size", type=_size, metavar="WxH", help="size of the window, as 1440x900")
     return parser
@@ -104,11 +109,13 @@ def parse_options(arguments: Sequence[str]) -> Options:
     given = vars(build_parser().parse_args(list(arguments)))
     window = {
         name: given.pop(name)
-        for name in ("autostart", "quit_when_done", "overwrite", "theme", "size")
+        for name in ("autostart", "quit_when_done", "overwrite", "theme", "size", "own_cost_budget")
         if name in given
     }
     paths = {
-        name: Path(given.pop(name)) for name in ("session", "save", "screenshot", "kpi_json") if name in given
+        name: Path(given.pop(name))
+        for name in ("session", "save", "screenshot", "kpi_json", "own_cost")
+        if name in given
     }
     config_file = given.pop("config", None)
     values: dict[str, Any] = {} if config_file is None else read_config(Path(config_file))

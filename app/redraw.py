@@ -32,6 +32,7 @@ class Redraw:
         self._cpu_clock_ns = cpu_clock_ns
         self._intervals: list[tuple[int, int]] = []
         self._last_ns = 0
+        self._quiet_since_ns: int | None = None
         self.pace = Pace(cpus)
         self.priority = Priority()
 
@@ -44,9 +45,23 @@ class Redraw:
             self.priority.restore()
 
     @property
+    def quiet(self) -> bool:
+        """Is the window asked to leave the machine alone (a block without it is being measured)?"""
+        return self._quiet_since_ns is not None
+
+    def set_quiet(self, quiet: bool) -> None:
+        """Stop drawing, or go on as if no time had passed."""
+        now_ns = self._clock_ns()
+        if quiet and self._quiet_since_ns is None:
+            self._quiet_since_ns = now_ns
+        elif not quiet and self._quiet_since_ns is not None:
+            self._last_ns += now_ns - self._quiet_since_ns
+            self._quiet_since_ns = None
+
+    @property
     def due(self) -> bool:
         """Has the interval passed? A timer may be a little early: a tenth of it does not matter."""
-        return self._clock_ns() - self._last_ns >= 0.9 * self.pace.interval_s * NS_PER_S
+        return not self.quiet and self._clock_ns() - self._last_ns >= 0.9 * self.pace.interval_s * NS_PER_S
 
     def draw(self, paint: Callable[[], None], report: bool) -> None:
         """Call `paint`, let Qt paint what it changed, and take down when that was."""

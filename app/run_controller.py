@@ -9,6 +9,7 @@ Thread: GUI.
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -36,12 +37,15 @@ from app.run_state import (
 )
 from profiler import events as ev
 from profiler.config import RunConfig
+from profiler.events import QUIET_STAGE
 from profiler.timeline import Run, Timeline
 from profiler.units import NS_PER_S
 
 LOG = logging.getLogger(__name__)
 
 IDLE_TICK_S = 0.1
+QUIET_TICK_S = 0.05
+"""Only to see when to draw again."""
 METRICS_EVERY_S = 0.5
 METRICS_EVERY_ON_CPU_S = 2.0
 KILL_OFFER_S = 2.0
@@ -204,6 +208,38 @@ class RunController(QObject):
         """Load if needed, and run. No effect while a run is on."""
         if self.active:
             return
+        self._prepare(config)
+        values = config.model_dump(mode="json")
+        if not self._link.send("run", self._on_run_reply, config=values, name=config.name):
+            self._fail(Problem(no_engine(), where="engine"))
+
+    def measure_own_cost(self, config: RunConfig, budget_s: float, done: Callable[[ev.Reply], None]) -> None:
+        """Measure what this window costs a model: paired blocks with it and without it.
+
+        `done` gets the reply with the figures. No effect while a run is on.
+        """
+        if self.active:
+            return
+        self._prepare(config)
+
+        def over(reply: ev.Reply) -> None:
+            self._redraw.set_quiet(False)
+            self._end(RunState.IDLE)
+            done(reply)
+
+        sent = self._link.send(
+            "overhead",
+            over,
+            config=config.model_dump(mode="json"),
+            variants=["bare", "window"],
+            budget_s=budget_s,
+            window_pid=os.getpid(),
+        )
+        if not sent:
+            self._fail(Problem(no_engine(), where="engine"))
+
+    def _prepare(self, config: RunConfig) -> None:
+        """Everything as it is before the first event of a run."""
         self._new_timeline()
         self.config = config
         self.problem = None
@@ -215,9 +251,6 @@ class RunController(QObject):
         self._become(RunState.LOADING)
         self.document_changed.emit()
         self.metrics_changed.emit()
-        values = config.model_dump(mode="json")
-        if not self._link.send("run", self._on_run_reply, config=values, name=config.name):
-            self._fail(Problem(no_engine(), where="engine"))
 
     def stop(self) -> None:
         """Ask the run to end after the token at work."""
@@ -315,6 +348,8 @@ class RunController(QObject):
     def _keep_pace(self) -> None:
         self._redraw.budget(self.active and self.on_cpu)
         interval_s = self.pace.interval_s if self.active else IDLE_TICK_S
+        if self._redraw.quiet:
+            interval_s = QUIET_TICK_S
         interval_ms = max(round(interval_s * 1000), 1)
         if self._timer.isActive() and self._timer.interval() != interval_ms:
             self._timer.setInterval(interval_ms)
@@ -333,7 +368,10 @@ class RunController(QObject):
             self._become(RunState.STOPPING)
 
     def _on_progress(self, event: ev.Progress) -> None:
-        self._stage = event
+        if event.stage == QUIET_STAGE:
+            self._redraw.set_quiet(bool(event.done))
+        else:
+            self._stage = event
 
     def _on_run(self, event: ev.RunStart) -> None:
         if self.active and self._run_no is None:

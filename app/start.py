@@ -5,6 +5,7 @@ Kept apart from `__main__`, whose import must cost nothing.
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 from pathlib import Path
@@ -23,6 +24,7 @@ from app.session_library import SessionLibrary
 from app.settings import Settings, settings_path
 from app.theme import Theme
 from app.unattended import Unattended
+from profiler import events as ev
 from profiler.config import RunConfig, make_config
 from profiler.engine.client import EngineClient
 from profiler.errors import UsageError
@@ -68,6 +70,24 @@ def _begin(window: MainWindow, controller: RunController, options: Options, sess
         window.open_session(session)
     if options.autostart:
         window.start()
+    if options.own_cost is not None:
+        _measure_own_cost(controller, options, options.own_cost)
+
+
+def _measure_own_cost(controller: RunController, options: Options, path: Path) -> None:
+    """For `dscope overhead`: measure, write the figures, end."""
+
+    def done(reply: ev.Reply) -> None:
+        code = 0
+        if reply.ok:
+            path.write_text(json.dumps(reply.value, allow_nan=False), encoding="utf-8")
+        else:
+            code = reply.exit_code or 4
+            if sys.stderr is not None:
+                sys.stderr.write(f"decodescope: {reply.message}\n")
+        QApplication.exit(code)
+
+    controller.measure_own_cost(options.config or RunConfig(), options.own_cost_budget, done)
 
 
 def _terminate(window: MainWindow) -> None:

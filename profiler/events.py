@@ -34,6 +34,9 @@ UNKNOWN = -1
 DISTURBED = 1
 """Bit of the step column `flags`: a redraw or a sampler reading overlapped the step."""
 
+QUIET_STAGE = "quiet"
+"""Stage of the Progress event that asks the window not to draw (done 1) or to go on (done 0)."""
+
 RUN_STATUSES = ("running", "finished", "stopped", "failed", "interrupted")
 END_STATUSES = ("ok", "error", "cancelled")
 ENGINE_STATES = ("idle", "loading", "ready", "running", "stopping", "failed")

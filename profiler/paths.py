@@ -31,3 +31,8 @@ def log_dir() -> Path:
     path = Path(home) / "logs" if home else Path(user_log_dir("decodescope", False))
     path.mkdir(parents=True, exist_ok=True)
     return path
+
+
+def own_cost_file() -> Path:
+    """Where the last `dscope overhead` of this user is kept."""
+    return library_dir().parent / "own-cost.json"

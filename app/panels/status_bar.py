@@ -45,7 +45,7 @@ class StatusBar(QWidget):
         set_text(self.state, words)
         set_text(self.pace, self._pace(controller))
         why = self.tr(
-            "While the model computes on the CPU, the window draws only as often as costs 2 % of the machine."
+            "While the model computes on the CPU, the window draws only as often as costs 1 % of the machine."
         )
         self.pace.set_tip(why if controller.pace.budgeted else "")
         for part, text in zip(self._right, environment_words(controller), strict=True):

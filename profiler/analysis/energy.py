@@ -82,10 +82,11 @@ def _gpu(
     joules = integrate_power(columns.t_ns, columns.values(POWER), window)
     if joules is not None:
         return joules, _power_words(timeline, columns.source, window), None
-    described = described_gpu(timeline, columns.source)
-    reasons = described.get("unavailable")
+    if np.isfinite(columns.values(POWER)).any():
+        return None, None, "neither energy nor power was read over the whole measured window"
+    reasons = described_gpu(timeline, columns.source).get("unavailable")
     told = reasons.get(POWER) if isinstance(reasons, dict) else None
-    return None, None, str(told or "neither energy nor power was read over the whole measured window")
+    return None, None, str(told or "neither energy nor power was read")
 
 
 def _power_words(timeline: Timeline, source: str, window: Window) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import typer
 import typer.main
 
-from profiler.cli import explain, files, machine, record, traces
+from profiler.cli import explain, files, machine, overhead, record, traces
 from profiler.cli.console import say_error
 from profiler.errors import DecodescopeError
 from profiler.paths import log_dir
@@ -30,6 +30,7 @@ def make_app() -> typer.Typer:
     app.command("export")(traces.export)
     app.command("models")(machine.models)
     app.command("doctor")(machine.doctor)
+    app.command("overhead")(overhead.overhead)
     app.command("verify")(files.verify)
     app.command("repair")(files.repair)
     return app

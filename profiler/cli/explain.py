@@ -73,7 +73,8 @@ def _unknown(metric: str) -> str:
 
 def _list() -> RenderableType:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("name", "what it is", "unit", "formula"):
+    table.add_column("name", no_wrap=True)
+    for heading in ("what it is", "unit", "formula"):
         table.add_column(heading, overflow="fold")
     for definition in DEFINITIONS:
         table.add_row(definition.name, definition.label, definition.unit, definition.formula)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,8 +28,13 @@ def load_report(path: Path) -> dict[str, Any]:
 
 
 def print_json(value: Any) -> None:
-    """Strict JSON on stdout."""
-    print(json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False))
+    """Strict JSON on stdout; in ASCII where the terminal or half a surrogate pair asks for it."""
+    text = json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(value, indent=1, allow_nan=False)
+    print(text)
 
 
 def load_report_as(path: Path, tool: str) -> dict[str, Any]:

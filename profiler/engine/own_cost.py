@@ -6,6 +6,7 @@ and the processor time of our own processes is taken down by variant.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,16 +15,34 @@ import psutil
 
 from profiler import events as ev
 from profiler.analysis.overhead import BARE, overhead_ratios
-from profiler.telemetry.hardware import usable_cpus
+from profiler.paths import own_cost_file
+from profiler.telemetry.hardware import cpu_model, usable_cpus
 from profiler.units import NS_PER_S
 from profiler.worker.blocks import VARIANT_STAGE
 
 VARIANTS = ("bare", "full", "no_sampler", "window")
-QUIET_STAGE = "quiet"
-"""Stage of the Progress event that asks the window not to draw (done 1) or to go on (done 0)."""
 MIN_CYCLES = 18
 TARGET_HALF_WIDTH = 0.012
 """Blocks are added until the intervals are this narrow, or the budget is spent."""
+
+
+def save_own_cost(value: dict[str, Any]) -> None:
+    """Keep the figures with the machine they were measured on; silently not where that is impossible."""
+    kept = {**value, "machine": {"cpu": cpu_model(), "usable_cpus": usable_cpus()}}
+    try:
+        own_cost_file().write_text(ev.dump_json(kept), encoding="utf-8")
+    except OSError:
+        pass
+
+
+def read_own_cost() -> dict[str, Any] | None:
+    """The figures of the last measurement on this machine, None when there are none."""
+    try:
+        value = json.loads(own_cost_file().read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    machine = {"cpu": cpu_model(), "usable_cpus": usable_cpus()}
+    return value if isinstance(value, dict) and value.get("machine") == machine else None
 
 
 class OwnCost:
@@ -42,7 +61,8 @@ class OwnCost:
         tell: Callable[[ev.Event], None],
     ) -> None:
         self.variants = [name for name in VARIANTS if name in variants or name == BARE]
-        self._deadline_ns = clock() + round(budget_s * NS_PER_S)
+        self._budget_ns = round(budget_s * NS_PER_S)
+        self._deadline_ns: int | None = None
         self._clock = clock
         self._window = psutil.Process(window_pid) if window_pid is not None else None
         self._pause_sampler = pause_sampler
@@ -74,10 +94,12 @@ class OwnCost:
 
     def _switch(self, variant: str) -> None:
         self._account()
+        if self._deadline_ns is None:
+            self._deadline_ns = self._clock() + self._budget_ns
         self._variant = variant
         self._pause_sampler(variant in (BARE, "no_sampler"))
         if self._window is not None:
-            self._tell(ev.Progress(QUIET_STAGE, float(self.quiet)))
+            self._tell(ev.Progress(ev.QUIET_STAGE, float(self.quiet)))
 
     def _account(self) -> None:
         """Processor time of our processes since the last switch goes to the variant that was on."""
@@ -99,7 +121,7 @@ class OwnCost:
         return spent
 
     def _judge(self) -> None:
-        if self._clock() > self._deadline_ns:
+        if self._deadline_ns is not None and self._clock() > self._deadline_ns:
             self.done = True
             return
         results = [overhead_ratios(self._blocks, name) for name in self.variants if name != BARE]

@@ -40,7 +40,8 @@ from profiler.units import NS_PER_S
 RUN = 1
 COMMAND = b"C"
 """First byte of a command; those of events are J and S (see `events`)."""
-TICK_S = 0.1
+TICK_S = 0.25
+WAITING_TICK_S = 0.02
 ALIVE_NS = NS_PER_S
 SAMPLER_WAIT_NS = 2 * NS_PER_S
 GONE = "the script ended unexpectedly"
@@ -67,6 +68,11 @@ class ScriptRecording:
         self._sampled: deque[ev.Event] = deque()
         self._sampling_since_ns: int | None = None
         self._pings = 0
+
+    @property
+    def waiting(self) -> bool:
+        """The script waits for the sampler's first reading: tick more often."""
+        return self._sampling_since_ns is not None
 
     def send(self, verb: str) -> int:
         """Asks the script something; its Reply carries the returned id."""
@@ -178,9 +184,7 @@ def _rescue_folders() -> list[Path]:
 
 def _alive(process: psutil.Process | None) -> bool:
     try:
-        return (
-            process is not None and process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-        )
+        return process is not None and process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
 
@@ -224,7 +228,10 @@ def main(script_pid: int) -> None:
     try:
         _serve(recording, inbox, _script_process(script_pid))
     except DecodescopeError as error:
-        send({"verb": "failed", "kind": type(error).__name__, "message": error.message, "detail": error.detail})
+        recording.end("interrupted", error.message)
+        send(
+            {"verb": "failed", "kind": type(error).__name__, "message": error.message, "detail": error.detail}
+        )
     except Exception as error:  # noqa: BLE001 - the last words of the process: told, then it ends
         traceback.print_exc()
         sentence = f"The recording process failed ({type(error).__name__}: {error})."
@@ -239,7 +246,7 @@ def _serve(
     looked_ns = recording.now_ns()
     while not recording.over:
         try:
-            message = inbox.get(timeout=TICK_S)
+            message = inbox.get(timeout=WAITING_TICK_S if recording.waiting else TICK_S)
         except queue.Empty:
             now_ns = recording.now_ns()
             # A process that the script has forked may still hold the pipe open.
@@ -253,6 +260,3 @@ def _serve(
             else:
                 recording.take(message)
         recording.tick()
-
-
-

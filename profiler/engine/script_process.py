@@ -45,13 +45,9 @@ class ScriptProcess:
             raise SessionError("The recording cannot begin: this Python does not say where its program is.")
         self._log_path = _log_path()
         root = str(Path(__file__).resolve().parents[2])
-        # A group of its own: the terminal's interrupt and its end are the script's affair.
-        own_group: dict[str, Any] = (
-            {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
-            if sys.platform == "win32"
-            else {"start_new_session": True}
+        log = (
+            os.open(self._log_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600) if self._log_path else None
         )
-        log = os.open(self._log_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600) if self._log_path else None
         try:
             self._process = subprocess.Popen(
                 # Without the current folder on its path: a file there may be named like a module.
@@ -60,7 +56,7 @@ class ScriptProcess:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL if log is None else log,
                 bufsize=0,
-                **own_group,
+                **_own_group(),
             )
         except OSError as error:
             raise SessionError(
@@ -119,8 +115,11 @@ class ScriptProcess:
 
     def finish(self, timeout_s: float = END_S) -> None:
         """Lets the process end (kills it after `timeout_s`) and frees the pipes. Idempotent."""
-        with self._lock:
-            self._pipe.close()
+        if not self._lock.acquire(timeout=timeout_s):
+            self._process.kill()  # it takes nothing more: whoever waits in `send` is let go
+            self._lock.acquire()
+        self._pipe.close()
+        self._lock.release()
         try:
             self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -151,6 +150,13 @@ class ScriptProcess:
             return self._log_path.read_text("utf-8", "replace")[-4000:] if self._log_path else None
         except OSError:
             return None
+
+
+def _own_group() -> dict[str, Any]:
+    """The terminal's interrupt and its end are the script's affair."""
+    if sys.platform == "win32":
+        return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
+    return {"start_new_session": True}
 
 
 def _log_path() -> Path | None:

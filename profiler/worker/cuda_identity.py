@@ -1,4 +1,4 @@
-"""The name by which the driver's tools know a CUDA device: pure functions, no torch.
+"""The name by which the driver's tools know a CUDA device: no torch.
 
 Indexes differ between CUDA and NVML (CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER), hence a device
 is named by its uuid. Where torch is too old to tell it, its PCI address does; where it tells
@@ -7,7 +7,15 @@ neither, what CUDA_VISIBLE_DEVICES says. `telemetry.nvml.open_nvml` takes all th
 
 from __future__ import annotations
 
+import os
 from typing import Any
+
+
+def device_names(properties: Any, ordinal: int) -> list[str]:
+    """`device_name` in this process's environment, as a list of one; [] where it cannot be told."""
+    visible, order = os.environ.get("CUDA_VISIBLE_DEVICES"), os.environ.get("CUDA_DEVICE_ORDER")
+    name = device_name(properties, ordinal, visible, order)
+    return [] if name is None else [name]
 
 
 def device_name(properties: Any, ordinal: int, visible: str | None, order: str | None) -> str | None:

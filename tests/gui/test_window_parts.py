@@ -90,13 +90,13 @@ def test_unknown_option_exits_with_2() -> None:
 # -- pace -------------------------------------------------------------------------------------
 
 
-def test_pace_on_the_cpu_keeps_to_two_per_cent_of_the_machine() -> None:
+def test_pace_on_the_cpu_keeps_to_one_per_cent_of_the_machine() -> None:
     pace = Pace(cpus=2)
     pace.budgeted = True
     pace.add_cost(0.012)
-    # 12 ms of one processor; 2 % of two are 40 ms a second: every 0.3 s.
-    assert pace.interval_s == pytest.approx(0.3)
-    assert pace.share == pytest.approx(0.02)
+    # 12 ms of one processor; 1 % of two are 20 ms a second: every 0.6 s.
+    assert pace.interval_s == pytest.approx(0.6)
+    assert pace.share == pytest.approx(0.01)
 
 
 def test_pace_stays_between_1_and_30_hz() -> None:

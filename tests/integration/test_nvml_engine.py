@@ -88,11 +88,12 @@ def record(driver: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rec
             session.run(model, output_tokens=output_tokens, repeats=repeats, warmup=0, sample_hz=sample_hz)
             if break_after:
                 started = session.wait_for(ev.Steps).t_ns[0]
-                later = [0]
+                later: set[int] = set()
 
                 def seen(sample: ev.Sample) -> bool:
-                    later[0] += sample.source == "gpu0" and sample.t_ns > started
-                    return later[0] > break_after
+                    if sample.source == "gpu0" and sample.t_ns > started:
+                        later.add(sample.t_ns)
+                    return len(later) >= break_after
 
                 session.wait_for(ev.Sample, seen)
                 broken.touch()

@@ -34,7 +34,7 @@ from profiler import events as ev
 from profiler.config import RunConfig
 from profiler.errors import UsageError
 from profiler.worker.backends.base import LoadInfo, Outcome, Planned, ProgressCall, Stopped
-from profiler.worker.cuda_identity import visible_device
+from profiler.worker.cuda_identity import device_names
 from profiler.worker.outbox import Outbox, now_ns
 from profiler.worker.prompts import read_prompts
 
@@ -98,9 +98,7 @@ def device_uuids(model: str) -> list[str]:
     _, _, rest = model.partition(":")
     told = [part.partition("=")[2] for part in rest.split(",") if part.startswith("uuid=")]
     if told == ["visible"]:
-        visible, order = os.environ.get("CUDA_VISIBLE_DEVICES"), os.environ.get("CUDA_DEVICE_ORDER")
-        name = visible_device(0, visible, order)
-        return [] if name is None else [name]
+        return device_names(None, 0)
     return [uuid for text in told for uuid in text.split("+") if uuid]
 
 

@@ -15,6 +15,7 @@ from profiler import events as ev
 from profiler.config import RunConfig
 from profiler.errors import UsageError
 from profiler.worker.backends.base import LoadInfo, Outcome, Planned, ProgressCall, Stopped
+from profiler.worker.cuda_identity import device_names
 from profiler.worker.detokenise import Detokeniser
 from profiler.worker.outbox import Outbox, now_ns
 from profiler.worker.prompts import read_prompts
@@ -151,8 +152,12 @@ class TransformersBackend:
         device = torch.device(loaded.device)
         uuids = []
         if device.type == "cuda":
-            uuids = [str(torch.cuda.get_device_properties(device).uuid)]
+            # Event pairs are recorded on the stream of the current device: it must be the model's.
+            torch.cuda.set_device(device)
+            uuids = device_names(torch.cuda.get_device_properties(device), device.index or 0)
         notes = list(dict.fromkeys([*self._source.notes, *loaded.notes]))
+        if device.type == "cuda" and not uuids:
+            notes.append("This torch does not tell which GPU it runs on, so every GPU is sampled.")
         if device.type == "mps":
             notes.append(
                 "On this device generate() hands tokens over one step late; each stamp is one step late."
@@ -251,6 +256,7 @@ class TransformersBackend:
                 n = len(self._encode(text, config))
                 check_context(n, config.output_tokens, self._source.shape.max_context)
         self._cache = None
+        forget_cuda_peak(self._loaded.device)
 
     def _encode(self, text: str, config: RunConfig) -> list[int]:
         tokenizer = self._loaded.tokenizer
@@ -393,6 +399,14 @@ class TransformersBackend:
 
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
+
+
+def forget_cuda_peak(device_name: str) -> None:
+    """On CUDA a run's peak is its own, not that of the loading or of an earlier run."""
+    if device_name.startswith("cuda"):
+        import torch
+
+        torch.cuda.reset_peak_memory_stats(torch.device(device_name))
 
 
 def check_context(prompt_tokens: int, output_tokens: int, max_context: int | None) -> None:

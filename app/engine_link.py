@@ -31,7 +31,7 @@ class Client(Protocol):
 
     def report_redraws(self, intervals: list[tuple[int, int]]) -> None: ...
 
-    def close(self, timeout_s: float = 5.0) -> None: ...
+    def close(self, timeout_s: float = 20.0) -> None: ...
 
 
 class EngineLink:
@@ -120,7 +120,7 @@ class EngineLink:
         except EngineGone as error:
             self._gone.append((self._client, str(error)))
 
-    def close(self, timeout_s: float = 5.0) -> None:
+    def close(self, timeout_s: float = 20.0) -> None:
         """Ask the engine to shut down (it closes the session file), wait, then end it."""
         client, self._client = self._client, None
         self._closing.set()

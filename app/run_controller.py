@@ -407,6 +407,8 @@ class RunController(QObject):
     def _on_resync(self, event: ev.Resync) -> None:
         from profiler.session.reader import SessionReader
 
+        if not event.path:
+            return
         reader = SessionReader.open(Path(event.path), thorough=False)
         logs, self.timeline = self.timeline.logs, reader.timeline()
         self.timeline.logs.extend(logs)

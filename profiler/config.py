@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from profiler.errors import UsageError
+from profiler.errors import ModelError, UsageError
 
 Dtype = Literal["auto", "fp32", "bf16", "fp16"]
 Cache = Literal["dynamic", "static"]
@@ -74,6 +74,8 @@ class RunConfig(BaseModel):
             object.__setattr__(self, "prompt_tokens", 128)
         if self.prompt is not None and not self.prompt.strip():
             raise ValueError("the prompt is empty")
+        if 0 < self.sample_hz < 0.1:
+            raise ValueError("sample hz: give 0 for no sampling, or at least 0.1")
         return self
 
     @property
@@ -89,7 +91,10 @@ def make_config(values: dict[str, Any]) -> RunConfig:
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
-        raise UsageError(_sentence(name, first), detail=str(error), field=name or None) from None
+        told = UsageError(_sentence(name, first), detail=str(error), field=name or None)
+        if name == "model":
+            told.exit_code = ModelError.exit_code
+        raise told from None
 
 
 def _sentence(name: str, error: Any) -> str:
@@ -102,8 +107,10 @@ def _sentence(name: str, error: Any) -> str:
         bound = context.get("ge", context.get("le"))
         word = "at least" if "ge" in context else "at most"
         return f"{label}: {shown} cannot work; give a number of {word} {bound}."
+    if name == "model":
+        return "No model is named; see `dscope models` for what there is."
     if kind == "extra_forbidden":
-        return f"{label}: no such setting; see `dscope record --help` for the names."
+        return f"{label}: no such setting; the settings are {', '.join(RunConfig.model_fields)}."
     if kind == "literal_error":
         return f"{label}: {shown} is not known; choose {context.get('expected', 'another value')}."
     if kind == "value_error":
@@ -114,15 +121,23 @@ def _sentence(name: str, error: Any) -> str:
 def read_config(path: Path) -> dict[str, Any]:
     """The settings of a JSON file. UsageError when it cannot be read or is no JSON object."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             f"{path} cannot be read; check the path given to --config.", str(error), "config"
         ) from None
     try:
         value = json.loads(text)
-    except ValueError as error:
-        raise UsageError(f"{path} is not JSON ({error}).", None, "config") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(
+            f"{path} is not JSON ({error}); write one object of settings.", None, "config"
+        ) from None
     if not isinstance(value, dict):
         raise UsageError(f"{path} must hold one JSON object of settings.", None, "config")
-    return value
+    # The command line's own names are understood, too.
+    names = {name: _OPTION_NAMES.get(name.replace("-", "_"), name.replace("-", "_")) for name in value}
+    return {names[name]: setting for name, setting in value.items()}
+
+
+_OPTION_NAMES = {"prompts": "prompts_file", "reference": "measure_reference"}
+"""Options that are called otherwise than the setting."""

@@ -43,6 +43,7 @@ class ModelError(DecodescopeError):
     """The model cannot be found, read, built, or does not fit."""
 
     exit_code = 3
+    field = "model"
 
 
 class SessionError(DecodescopeError):

@@ -147,6 +147,20 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class Busy:
+    """How long the device was busy with the forward pass of each step, us.
+
+    `index0`: the step of the first of them (step 0 is the prefill). On the CPU the time of the
+    call, on CUDA between two events; the rest of a step's gap is host and launch.
+    """
+
+    type: ClassVar[str] = "busy"
+    no: int
+    index0: int
+    busy_us: list[int]
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """One telemetry reading. `source`: "gpu0", "host". Missing values are None.
 
@@ -283,6 +297,7 @@ Event: TypeAlias = (
     | Steps
     | Span
     | Text
+    | Busy
     | Sample
     | Interval
     | Fact
@@ -305,6 +320,7 @@ _JSON_EVENTS: dict[str, type[Any]] = {
         RequestEnd,
         Span,
         Text,
+        Busy,
         Sample,
         Interval,
         Fact,

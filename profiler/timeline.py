@@ -63,6 +63,7 @@ class Request:
     """
 
     __slots__ = (
+        "_busy_us",
         "_flags",
         "_ids",
         "_k",
@@ -110,6 +111,7 @@ class Request:
         self._kv_len = _Column(np.int32)
         self._flags = _Column(np.uint8)
         self._ids = _Column(np.int32)
+        self._busy_us = _Column(np.uint32, room=0)
 
     def attach_loader(self, loader: Callable[[Request], None]) -> None:
         """`loader(request)` is called once, before the step columns are first read.
@@ -174,6 +176,17 @@ class Request:
         """Token ids in order, int32[n] (empty where not known)."""
         self._load()
         return self._ids.view
+
+    def append_busy(self, event: ev.Busy) -> None:
+        """Append what is new of the busy times (by `index0`)."""
+        skip = max(len(self._busy_us) - event.index0, 0)
+        self._busy_us.extend(np.asarray(event.busy_us[skip:], np.uint32))
+
+    @property
+    def busy_us(self) -> npt.NDArray[np.uint32]:
+        """Device busy time of each step's forward pass, us; empty where it was not taken."""
+        self._load()
+        return self._busy_us.view
 
     @property
     def text(self) -> str:
@@ -480,6 +493,11 @@ class Timeline:
             seen = 0 if event.index0 is None else max(len(request.pieces) - event.index0, 0)
             request.pieces.extend(event.pieces[seen:])
 
+    def _busy(self, event: ev.Busy) -> None:
+        request = self.requests.get(event.no)
+        if request is not None:
+            request.append_busy(event)
+
     def _sample(self, event: ev.Sample) -> None:
         columns = self.samples.get(event.source)
         if columns is None:
@@ -518,6 +536,7 @@ _HANDLERS: dict[type, Callable[[Timeline, Any], None]] = {
     ev.Steps: Timeline._steps,
     ev.Span: Timeline._span,
     ev.Text: Timeline._text,
+    ev.Busy: Timeline._busy,
     ev.Sample: Timeline._sample,
     ev.Interval: Timeline._interval,
     ev.Fact: Timeline._fact,

@@ -7,12 +7,16 @@ or the worker died (the session is kept); 130 interrupted (the session is kept).
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
 import sys
 
 
 def main() -> None:
     """Entry point of `dscope` and `python -m profiler`; ends the process with the exit code."""
     multiprocessing.freeze_support()
+    # Until a command has its own way of stopping (imports take a second).
+    signal.signal(signal.SIGINT, _interrupted)
     # A pipe or a terminal of another encoding must not turn a thin space into a traceback.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -20,3 +24,8 @@ def main() -> None:
     from profiler.cli.app import run
 
     sys.exit(run(sys.argv[1:]))
+
+
+def _interrupted(_signal: int, _frame: object) -> None:
+    os.write(2, b"dscope: Interrupted.\n")
+    os._exit(130)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sys
 import traceback
 from collections.abc import Sequence
 
@@ -45,6 +48,7 @@ def run(arguments: Sequence[str]) -> int:
     command = typer.main.get_command(make_app())
     try:
         result = command.main(list(arguments), prog_name="dscope", standalone_mode=False)
+        sys.stdout.flush()  # a reader that is gone shows here and not when the process ends
         return result if isinstance(result, int) else 0
     except DecodescopeError as error:
         say_error(error.message)
@@ -53,8 +57,13 @@ def run(arguments: Sequence[str]) -> int:
         say_error("Interrupted.")
         return 130
     except BrokenPipeError:
-        return 0
+        return _reader_gone()
     except SystemExit as error:
+        cause: BaseException | None = error
+        while cause is not None:
+            if isinstance(cause, BrokenPipeError):  # as rich and typer tell it
+                return _reader_gone()
+            cause = cause.__context__
         return error.code if isinstance(error.code, int) else 1
     except Exception as error:  # noqa: BLE001 - the last line of defence
         # Typer vendors or wraps click, by version: its errors are told by what they can do.
@@ -72,6 +81,13 @@ def run(arguments: Sequence[str]) -> int:
             return int(getattr(error, "exit_code", 130))
         say_error(f"{name}: {error}. This is a fault of Decodescope; the details are in {_log(error)}.")
         return 1
+
+
+def _reader_gone() -> int:
+    """Whoever read our output has had enough (`| head`): nothing is wrong."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return 0
 
 
 def _log(_error: Exception) -> str:

@@ -38,7 +38,9 @@ NO_RATIO: dict[str, Any] = {
 
 
 def overhead(
-    model: Annotated[str, typer.Option(help="The model to measure with; see `dscope models`.")] = "preset:small",
+    model: Annotated[
+        str, typer.Option(help="The model to measure with; see `dscope models`.")
+    ] = "preset:small",
     device: Annotated[str | None, typer.Option(help="auto, cpu, mps, cuda or cuda:N.")] = None,
     dtype: Annotated[str | None, typer.Option(help="auto, fp32, bf16 or fp16.")] = None,
     threads: Annotated[int | None, typer.Option(metavar="N", help="torch's threads.")] = None,
@@ -129,7 +131,11 @@ def _window(config: RunConfig, budget_s: float) -> dict[str, Any]:
         arguments = ["--config", str(settings), "--own-cost", str(result), "--own-cost-budget", str(budget_s)]
         try:
             done = subprocess.run(
-                [*command, *arguments], capture_output=True, text=True, env=environment, check=False,
+                [*command, *arguments],
+                capture_output=True,
+                text=True,
+                env=environment,
+                check=False,
                 timeout=budget_s + 300,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
@@ -138,7 +144,9 @@ def _window(config: RunConfig, budget_s: float) -> dict[str, Any]:
             words = done.stderr.strip().splitlines()
             return _no_window(words[-1] if words else f"the window ended with code {done.returncode}")
         rows = json.loads(result.read_text(encoding="utf-8"))["variants"]
-    row: dict[str, Any] = next((row for row in rows if row["variant"] == "window"), _no_window("no figures came"))
+    row: dict[str, Any] = next(
+        (row for row in rows if row["variant"] == "window"), _no_window("no figures came")
+    )
     return row
 
 
@@ -169,5 +177,3 @@ def _show(variants: Sequence[dict[str, Any]]) -> None:
             str(row["blocks"]),
         )
     out().print(table)
-
-

@@ -3,6 +3,8 @@ what we draw runs on the machine that is measured."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Callable
 
 from rich.console import Console
@@ -36,6 +38,7 @@ class RunProgress:
         self._live = (
             Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
         )
+        self._gone = False
         if self._live is not None:
             self._live.start()
         self._stage = "Starting"
@@ -75,11 +78,23 @@ class RunProgress:
 
     def say(self, text: str) -> None:
         """A line that stays."""
-        self._console.print(text)
+        self._guard(lambda: self._console.print(text))
 
     def _line(self, text: str) -> None:
         if self._live is None:
-            self._console.print(text)
+            self.say(text)
+
+    def _guard(self, action: Callable[[], object]) -> None:
+        """Whoever reads our progress may go away (`| head`); the measurement goes on."""
+        if self._gone:
+            return
+        try:
+            action()
+        except (OSError, SystemExit):  # rich turns a broken pipe into SystemExit
+            self._gone = True
+            # Nothing may be left to be flushed into the broken pipe at the end.
+            with contextlib.suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
     def draw(self, clock: Callable[[], int]) -> tuple[int, int] | None:
         """Draws when it is time; returns the interval that it took, ns."""
@@ -90,7 +105,8 @@ class RunProgress:
             return None
         self._last_draw_ns = start_ns
         self._dirty = False
-        self._live.update(self._text(start_ns), refresh=True)
+        live = self._live
+        self._guard(lambda: live.update(self._text(start_ns), refresh=True))
         return start_ns, clock()
 
     def _text(self, now_ns: int) -> Text:
@@ -110,5 +126,5 @@ class RunProgress:
     def close(self) -> None:
         """Takes the line away."""
         if self._live is not None:
-            self._live.stop()
+            self._guard(self._live.stop)
             self._live = None

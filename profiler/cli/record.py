@@ -168,7 +168,9 @@ def run_in_foreground(config: RunConfig, path: Path | None, *, overwrite: bool, 
     def interrupt(_signal: int, _frame: object) -> None:
         seen.interrupts += 1
 
-    previous = {sig: signal.signal(sig, interrupt) for sig in (signal.SIGINT, signal.SIGTERM)}
+    # A terminal that is closed asks for the same as Ctrl-C.
+    signals = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+    previous = {sig: signal.signal(sig, interrupt) for sig in signals}
     handled = 0
     try:
         args: dict[str, Any] = {"config": config.model_dump(), "name": config.name, "overwrite": overwrite}

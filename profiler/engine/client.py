@@ -14,6 +14,7 @@ from typing import Any
 
 from profiler import events as ev
 from profiler.engine.main import engine_main
+from profiler.worker.interrupts import interrupts_blocked
 
 
 class EngineGone(Exception):
@@ -52,7 +53,8 @@ class EngineClient:
             # Not daemonic: it has a child of its own.
             daemon=False,
         )
-        self._process.start()
+        with interrupts_blocked():
+            self._process.start()
         child_commands.close()
         child_messages.close()
 
@@ -88,8 +90,12 @@ class EngineClient:
         except (EOFError, OSError):
             raise EngineGone(self._gone_text()) from None
 
-    def close(self, timeout_s: float = 5.0) -> None:
-        """Asks the engine to end (a run is stopped and kept), waits, then kills. Idempotent."""
+    def close(self, timeout_s: float = 20.0) -> None:
+        """Asks the engine to end (a run is stopped and kept), waits, then kills. Idempotent.
+
+        A prefill cannot be stopped: the engine then kills its worker after 2 s; closing the file
+        takes a moment more. The time-out is for an engine that hangs.
+        """
         process = self._process
         if process is None:
             return

@@ -14,8 +14,9 @@ import shutil
 import tempfile
 import threading
 import time
+import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from profiler.engine.own_cost import OwnCost
 from profiler.engine.recorder import Recorder
 from profiler.engine.sampling import Sampling
 from profiler.engine.worker_handle import WorkerHandle
-from profiler.errors import DecodescopeError, ModelError, SessionError, UsageError, WorkerDied
+from profiler.errors import DecodescopeError, ModelError, SessionError, SessionExists, UsageError
 from profiler.paths import library_dir, log_dir
 from profiler.session import files, move
 from profiler.units import NS_PER_S
@@ -38,7 +39,7 @@ Publish = Callable[[Sequence[ev.Event]], None]
 
 MEASURED = (ev.RequestStart, ev.Steps, ev.Text, ev.Span, ev.RequestEnd, ev.Sample, ev.Interval)
 """What a subscriber is not told while its own cost is not to count."""
-STOP_GRACE_NS = 5 * NS_PER_S
+STOP_GRACE_NS = 2 * NS_PER_S
 """How long a run may take to stop when the window is gone, before the worker is killed."""
 SAMPLER_WAIT_NS = 2 * NS_PER_S
 
@@ -79,6 +80,7 @@ class Engine:
         self._background: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._machine: dict[str, Any] | None = None
         self._in_background(inspection.machine_facts, self._set_machine, self._log_background)
+        self._in_background(inspection.remove_old_logs, lambda _: None, self._log_background)
 
     # -- verbs --------------------------------------------------------------------------------
 
@@ -91,6 +93,8 @@ class Engine:
             handler(number, args)
         except DecodescopeError as error:
             self._refuse(number, error)
+        except Exception as problem:  # noqa: BLE001 - one odd verb must not end a run that goes on
+            self._refuse(number, _wrapped(problem))
 
     def _verb_inspect(self, number: int, args: dict[str, Any]) -> None:
         self._in_background(
@@ -148,14 +152,20 @@ class Engine:
         if self._worker is not None:
             self._worker.ask_stop()
         self._set_state("stopping")
+        if job.stage == "check":
+            self._end_job()
         self._reply(number)
 
     def _verb_kill(self, number: int, _args: dict[str, Any]) -> None:
-        if self._worker is not None:
+        if self._job is None:
+            self._drop_worker(kill=True)
+            self._set_state("idle")
+        elif self._worker is not None and self._job.stage != "check":
             self._kill_asked = True
             self._worker.kill()
-        elif self._job is not None:
-            self._job.stop_asked = True
+        else:
+            # Nothing runs but a look at the model, whose result nobody will take.
+            self._end_job()
         self._reply(number)
 
     def _verb_save_as(self, number: int, args: dict[str, Any]) -> None:
@@ -234,7 +244,7 @@ class Engine:
         self._drain_samples()
         self._advance()
         while not self._background.empty():
-            self._background.get()()
+            self._carry_on(self._background.get())
         if self._recorder is not None:
             self._recorder.tick(self.now_ns())
             self._tell_problem(self._recorder)
@@ -248,7 +258,10 @@ class Engine:
             self._worker.kill()
         job = self._job
         if job is not None and job.stage == "sampler" and self._sampling is not None:
-            if self._sampling.has_first or now_ns > job.stage_since_ns + SAMPLER_WAIT_NS:
+            ready = self._sampling.has_first and self._machine is not None
+            if job.stop_asked:
+                self._end_job()
+            elif ready or now_ns > job.stage_since_ns + SAMPLER_WAIT_NS:
                 self._start_run(job)
 
     def _drain_worker(self, worker: WorkerHandle, *, everything: bool) -> None:
@@ -325,14 +338,21 @@ class Engine:
             except DecodescopeError as error:
                 self._background.put(lambda error=error: failed(error))  # type: ignore[misc]
             except Exception as problem:  # noqa: BLE001 - becomes a sentence and a logged detail
-                import traceback
-
-                wrapped = DecodescopeError(f"{type(problem).__name__}: {problem}", traceback.format_exc())
+                wrapped = _wrapped(problem)
                 self._background.put(lambda: failed(wrapped))
             else:
                 self._background.put(lambda: done(value))
 
         threading.Thread(target=target, name="engine background", daemon=True).start()
+
+    def _carry_on(self, step: Callable[[], None]) -> None:
+        """A step of a job that came back from the background; what it raises ends the job."""
+        try:
+            step()
+        except Exception as problem:  # no process could be spawned, no folder made ...
+            if self._job is None or self._job.stage == "run":
+                raise
+            self._fail_job(_wrapped(problem))
 
     def _set_machine(self, facts: dict[str, Any]) -> None:
         self._machine = facts
@@ -492,13 +512,17 @@ class Engine:
             job.reply_id = self._worker.send("run", **args)
 
     def _open_recording(self, job: Job) -> Recorder:
-        path = job.path
-        if path is None:
-            folder = self._library or library_dir()
-            folder.mkdir(parents=True, exist_ok=True)
-            path = inspection.recording_path(folder, job.config)
         facts = inspection.session_facts(self.now_ns())
-        return Recorder(path, facts, job.name or path.stem, replace=job.overwrite and job.path is not None)
+        if job.path is not None:
+            return Recorder(job.path, facts, job.name or job.path.stem, replace=job.overwrite)
+        folder = self._library or library_dir()
+        folder.mkdir(parents=True, exist_ok=True)
+        while True:
+            path = inspection.recording_path(folder, job.config)
+            try:
+                return Recorder(path, facts, job.name or path.stem)
+            except SessionExists:
+                continue  # another engine took the name in this moment
 
     def _run_over(self, job: Job, reply: ev.Reply) -> None:
         status = reply.value["status"] if reply.ok and isinstance(reply.value, dict) else "error"
@@ -528,9 +552,8 @@ class Engine:
         if recorder is not None:
             recorder.write([end])
             recorder.commit()
-            recorder.set_summary(job.run, inspection.summary_of(recorder.path, job.run))
-            path = self._close_recording(recorder)
-            self._last_path = path
+            self._summarise(recorder, job.run)
+            self._last_path = self._close_recording(recorder)
         if job.own_cost is not None:
             self._throw_away(job)
         self._job = None
@@ -539,6 +562,22 @@ class Engine:
         self._publish([end])
         if job.then_finish:
             self.finished = True
+
+    def _summarise(self, recorder: Recorder, run: int) -> None:
+        """Figures for the library's list; a session without them is still whole."""
+        try:
+            recorder.set_summary(run, inspection.summary_of(recorder.path, run))
+        except Exception:  # noqa: BLE001 - odd data must not keep a file from being closed
+            text = "The summary for the library could not be made."
+            self._publish([ev.Log("error", self.now_ns(), "engine", text, traceback.format_exc())])
+
+    def _rescue_folders(self) -> Iterator[Path]:
+        """Where a recording goes when its own disk is full."""
+        try:
+            yield self._library or library_dir()
+        except OSError:
+            pass
+        yield Path(tempfile.gettempdir())
 
     def _throw_away(self, job: Job) -> None:
         """The session of a measurement of ourselves has served; its answer is the figures."""
@@ -551,7 +590,7 @@ class Engine:
             self._refuse(job.number, DecodescopeError(_unfinished(self._ending_reason)))
 
     def _close_recording(self, recorder: Recorder) -> Path:
-        path = recorder.close([self._library or library_dir(), Path(tempfile.gettempdir())])
+        path = recorder.close(self._rescue_folders())
         pending, self._pending_save = self._pending_save, None
         message = recorder.problem
         if recorder.rescued is not None:
@@ -600,13 +639,18 @@ class Engine:
         if job.then_finish:
             self.finished = True
 
+    def _drop_sampling(self) -> None:
+        """What was read for a run that did not begin belongs to no session."""
+        if self._sampling is not None:
+            self._sampling.stop()
+            self._sampling = None
+        self._sampled.clear()
+
     def _end_job(self) -> None:
         """A job that was stopped before its run had begun."""
         job, self._job = self._job, None
         assert job is not None
-        if self._sampling is not None:
-            self._sampling.stop()
-            self._sampling = None
+        self._drop_sampling()
         self._set_state("ready" if self._loaded is not None else "idle")
         self._emit(
             [ev.Reply(job.number, False, "cancelled", "Stopped before the run had begun.", exit_code=130)],
@@ -627,8 +671,9 @@ class Engine:
         if job is None:
             if not self._kill_asked:
                 self._emit([ev.Log("warning", self.now_ns(), "engine", f"The idle worker was {how}.", words)])
-            self._set_state("idle")
-            return
+            if job is None:
+                self._set_state("idle")
+            return  # a job that is still looking at its model starts a worker of its own
         if job.stop_asked or self._kill_asked:
             if job.stage == "run":
                 reason = self._ending_reason or "the worker was killed on request"
@@ -636,34 +681,34 @@ class Engine:
             else:
                 self._end_job()
             return
-        loading = job.stage in ("worker", "load", "prepare")
+        running = job.stage == "run"
         message = (
-            f"The worker process ended by itself {'while the model was loading' if loading else 'during the run'} "
-            f"({how}); what was measured is kept. If memory ran out, choose a smaller model, a shorter output or "
-            "a smaller dtype."
+            f"The worker process ended by itself {'during the run' if running else 'before the run had begun'} "
+            f"({how}){'; what was measured is kept' if running else ''}. If memory ran out, choose a smaller "
+            "model, a shorter output or a smaller dtype."
         )
         if job.stage == "run":
             self._emit([ev.Failure("worker", self.now_ns(), message, words)])
             self._end_run(job, "failed", message)
         else:
-            self._fail_job(ModelError(message, words) if loading else WorkerDied(message, words))
+            self._fail_job(ModelError(message, words))
 
-    def _drop_worker(self) -> None:
+    def _drop_worker(self, *, kill: bool = False) -> None:
         worker, self._worker = self._worker, None
         self._loaded = self._loaded_key = self._handshake = None
         if worker is not None:
-            worker.close()
+            worker.close(0.0 if kill else 3.0)
 
     # -- the end ---------------------------------------------------------------------------------
 
-    def resync(self) -> ev.Resync | None:
+    def resync(self) -> ev.Resync:
         """Commits and says where a subscriber that lagged can read what it missed."""
         if self._recorder is not None:
             self._recorder.commit()
             return ev.Resync(str(self._recorder.path), self._job.run if self._job else None)
         if self._last_path is not None:
             return ev.Resync(str(self._last_path))
-        return None
+        return ev.Resync("")  # nothing was recorded yet, so nothing was missed
 
     def abandon(self, reason: str) -> None:
         """The engine itself failed: whatever runs is ended and its file closed."""
@@ -691,6 +736,13 @@ class Engine:
                 self._job.ending_status = "failed"
                 self._ending_reason = recorder.problem
                 self._worker.ask_stop()
+
+
+def _wrapped(problem: Exception) -> DecodescopeError:
+    """An exception that nobody expected, as one of ours."""
+    if isinstance(problem, DecodescopeError):
+        return problem
+    return DecodescopeError(f"{type(problem).__name__}: {problem}.", traceback.format_exc())
 
 
 def _unfinished(reason: str | None) -> str:

@@ -16,6 +16,7 @@ import psutil
 
 from profiler.config import RunConfig
 from profiler.errors import ModelError, SessionError
+from profiler.paths import log_dir
 from profiler.session.reader import SessionReader
 from profiler.shapes import fit_check, kv_bytes_per_token, weight_bytes
 from profiler.telemetry.cgroup import ControlGroup
@@ -155,23 +156,46 @@ def inspect_model(
 
 
 def check_run(config: RunConfig) -> None:
-    """Everything that can be refused before a worker is started. ModelError, UsageError."""
+    """Everything that can be refused before a worker is started. ModelError, UsageError.
+
+    A hub model that is yet to be downloaded is looked at by the worker, which can show progress
+    and be stopped.
+    """
     prompts = read_prompts(config.prompts_file) if config.prompts_file else None
     if is_synthetic(config.model):
         parse(config.model)
         return
-    source = resolve(
-        config.model, trust_remote_code=config.trust_remote_code, allow_download=config.allow_download
-    )
+    try:
+        source = resolve(config.model, trust_remote_code=config.trust_remote_code)
+    except ModelError:
+        if config.allow_download:
+            return
+        raise
     prompt_tokens = config.prompt_tokens
     if prompt_tokens is not None:
         check_context(prompt_tokens, config.output_tokens, source.shape.max_context)
-    # A text's tokens are not known yet; a byte is at least... a token at most.
-    longest = max((len(text.encode()) for text in prompts or [config.prompt or ""]), default=0)
-    total = config.output_tokens + (prompt_tokens if prompt_tokens is not None else longest)
-    fit = _fit(source, config.dtype, total, config.device)
+    else:
+        # How many tokens a text has is not known yet; about four bytes make one.
+        longest = max(
+            (len(text.encode("utf-8", "replace")) for text in prompts or [config.prompt or ""]), default=0
+        )
+        prompt_tokens = longest // 4
+    fit = _fit(source, config.dtype, config.output_tokens + prompt_tokens, config.device)
     if fit.verdict == "does_not_fit":
         raise ModelError(fit.message)
+
+
+OLD_LOG_S = 24 * 3600
+
+
+def remove_old_logs() -> None:
+    """Logs of workers whose engine was killed stay behind; after a day nobody asks for them."""
+    try:
+        for path in log_dir().glob("worker-*.log"):
+            if datetime.now().timestamp() - path.stat().st_mtime > OLD_LOG_S:
+                path.unlink(missing_ok=True)
+    except OSError:
+        pass
 
 
 def session_facts(now_ns: int) -> dict[str, Any]:

@@ -50,5 +50,16 @@ class Job:
 
 
 def load_key(config: RunConfig) -> str:
-    """Two configurations with the same key can use the same loaded model."""
-    return ev.dump_json([getattr(config, name) for name in _LOAD_FIELDS])
+    """Two configurations with the same key can use the same loaded model.
+
+    A model in a file or folder counts as another one when anything in it was written since.
+    """
+    written_ns = 0
+    try:
+        path = Path(config.model).expanduser()
+        if path.exists():
+            files = [path, *path.iterdir()] if path.is_dir() else [path]
+            written_ns = max(file.stat().st_mtime_ns for file in files)
+    except (OSError, ValueError, RuntimeError):
+        pass  # no path, then
+    return ev.dump_json([*(getattr(config, name) for name in _LOAD_FIELDS), written_ns])

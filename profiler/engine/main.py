@@ -7,7 +7,6 @@ the window is gone (end of file), the run is stopped, the file closed, and the p
 from __future__ import annotations
 
 import json
-import signal
 import threading
 import traceback
 from multiprocessing.connection import Connection
@@ -16,11 +15,12 @@ from pathlib import Path
 from profiler import events as ev
 from profiler.engine.core import Engine
 from profiler.engine.publisher import Publisher
+from profiler.worker.interrupts import ignore_interrupt
 
 
 def engine_main(commands: Connection, messages: Connection, library: str | None) -> None:
     """Entry of the process. `commands` is read and `messages` written by this process alone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ignore_interrupt()
     publisher = Publisher(messages.send_bytes)
     engine = Engine(publish=publisher.publish, library=Path(library) if library else None)
     connected = True
@@ -40,9 +40,7 @@ def engine_main(commands: Connection, messages: Connection, library: str | None)
                 else:
                     engine.command(command["id"], command["verb"], command.get("args", {}))
             if publisher.wants_resync():
-                resync = engine.resync()
-                if resync is not None:
-                    publisher.resume(resync)
+                publisher.resume(engine.resync())
     except Exception as error:  # noqa: BLE001 - the last words of the process: told, then it ends
         publisher.publish(
             [

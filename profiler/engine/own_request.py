@@ -44,7 +44,7 @@ class Request:
         self._outbox = outbox
         self._check_recorder = check_open
         self._start = start
-        self._detokenise = None if tokenizer is None else _Careful(tokenizer)
+        self._detokenise = None if tokenizer is None else Detokeniser(tokenizer)
         self._open: OpenRequest | None = None
         self._early: list[ev.Span] = []
         self._with_ids: bool | None = None
@@ -199,29 +199,6 @@ class Request:
         self._check_recorder()
         if self._ended:
             raise UsageError(f"The request {self.id} has ended; make a new one for the next prompt.")
-
-
-class _Careful:
-    """A user's tokenizer on the writing thread: what it raises must not end the recording."""
-
-    def __init__(self, tokenizer: Any) -> None:
-        self._detokenise: Detokeniser | None = Detokeniser(tokenizer)
-
-    def __call__(self, ids: Sequence[int]) -> str:
-        return self._try(lambda detokenise: detokenise(ids))
-
-    def rest(self) -> str:
-        """What was held back so far."""
-        return self._try(lambda detokenise: detokenise.rest())
-
-    def _try(self, work: Callable[[Detokeniser], str]) -> str:
-        if self._detokenise is None:
-            return ""
-        try:
-            return work(self._detokenise)
-        except Exception:  # noqa: BLE001 - whatever a tokenizer raises, the stamps are kept
-            self._detokenise = None
-            return " ‹the tokenizer failed; the text ends here›"
 
 
 def _never() -> bool:

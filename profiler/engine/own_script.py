@@ -34,9 +34,11 @@ from profiler.telemetry.sampler import MAX_HZ
 from profiler.worker import attached
 from profiler.worker.outbox import Outbox, now_ns
 from profiler.worker.runner import GcWatch
+from profiler.worker.streamer import LATE_NOTE
 
 RUN = 1
 SAMPLING_S = 5.0
+BROKEN = "An error of Decodescope ended the recording early."
 STATUSES = ("finished", "stopped", "failed", "interrupted")
 
 
@@ -107,7 +109,8 @@ class Recorder:
         except BaseException:
             self._process.finish()
             raise
-        self._outbox = Outbox(self._process.send)
+        self._broken = threading.Event()
+        self._outbox = Outbox(self._process.send, on_fatal=self._broken.set)
         self._gc = GcWatch(self._outbox)
         self._gc.__enter__()
         atexit.register(self._at_exit)
@@ -180,6 +183,8 @@ class Recorder:
             if devices and not self._described:
                 device = devices[0] if len(devices) == 1 else " + ".join(devices)
                 self._outbox.emit(ev.Fact("model", {"label": self._model, "device": device}, RUN))
+            if devices == ["mps"]:
+                self._outbox.emit(ev.Note(RUN, LATE_NOTE))
             try:
                 self._process.ask("sample", "sampling", SAMPLING_S, uuids=attached.gpu_names())
             except DecodescopeError:
@@ -251,6 +256,8 @@ class Recorder:
         self._outbox.emit(ev.Fact("memory", {"weights_bytes": self._weights_bytes, **attached.memory()}, RUN))
         try:
             self._outbox.close(CLOSE_S)
+            if self._broken.is_set():
+                status, reason = "interrupted", BROKEN
             closed = self._process.ask("close", "closed", CLOSE_S, status=status, reason=reason)
         except SessionError as error:
             raise SessionError(f"{error.message} See {self._path}.", error.detail) from None
@@ -261,8 +268,9 @@ class Recorder:
                 f"The recording was not closed within {CLOSE_S:g} s; what is there is kept in {self._path}."
             )
         self._path = Path(closed["path"])
-        if closed["problem"]:
-            raise SessionError(f"{closed['problem']} What was recorded is in {self._path}.")
+        problem = closed["problem"] or (BROKEN if self._broken.is_set() else None)
+        if problem:
+            raise SessionError(f"{problem} What was recorded is in {self._path}.")
         return self._path
 
     def __enter__(self) -> Recorder:

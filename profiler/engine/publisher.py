@@ -28,6 +28,7 @@ class Publisher:
         self._limit = limit_bytes
         self._queue: deque[bytes] = deque()
         self._bytes = 0
+        self._in_flight: bytes | None = None
         self._lagging = False
         self._condition = threading.Condition()
         self._closing = False
@@ -55,7 +56,9 @@ class Publisher:
     def _keep_vital(self) -> None:
         kept: deque[bytes] = deque()
         for message in self._queue:
-            if message[:1] == b"J":
+            if message is self._in_flight:
+                kept.append(message)  # being written: it will arrive, whole
+            elif message[:1] == b"J":
                 kept.extend(ev.encode([e for e in ev.decode(message) if isinstance(e, _VITAL)]))
         self._queue = kept
         self._bytes = sum(map(len, kept))
@@ -88,7 +91,7 @@ class Publisher:
                     self._condition.wait()
                 if not self._queue:
                     return
-                message = self._queue[0]
+                message = self._in_flight = self._queue[0]
             try:
                 self._send(message)
             except (OSError, ValueError):
@@ -96,6 +99,7 @@ class Publisher:
                 return
             with self._condition:
                 # `_keep_vital` may have replaced the queue while the pipe was full.
+                self._in_flight = None
                 if self._queue and self._queue[0] is message:
                     self._queue.popleft()
                     self._bytes -= len(message)

@@ -9,7 +9,7 @@ what it holds, into another folder.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ class Recorder:
         self.target = path
         self.path = path
         if replace and path.exists():
-            self.path = path.with_name(f".{path.stem}.{os.getpid()}.recording.dscope")
+            self.path = path.with_name(f"{path.stem} (recording {os.getpid()}).dscope")
         self._writer = SessionWriter.create(self.path, facts, name=name)
         self._facts, self._name = facts, name
         self.problem: str | None = None
@@ -75,7 +75,7 @@ class Recorder:
         if self.problem is None:
             self._try(lambda: self._writer.set_summary(run, summary))
 
-    def close(self, rescue_folders: Sequence[Path] = ()) -> Path:
+    def close(self, rescue_folders: Iterable[Path] = ()) -> Path:
         """One file again, at its target. Returns where it is (beside the target if that failed).
 
         When the disk of the target is full, everything is written into the first of

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from profiler import events as ev
+from profiler.worker.interrupts import interrupts_blocked
 from profiler.worker.main import worker_main
 
 MAX_MESSAGES_A_READ = 256
@@ -40,7 +41,8 @@ class WorkerHandle:
             name="decodescope worker",
             daemon=True,
         )
-        self._process.start()
+        with interrupts_blocked():
+            self._process.start()
         child_commands.close()
         child_messages.close()
         self.eof = False

@@ -61,7 +61,9 @@ def report_as(
     return result
 
 
-def run_as(timeline: Timeline, run: Run, tool: Tool) -> dict[str, Any]:
+def run_as(
+    timeline: Timeline, run: Run, tool: Tool, ours: dict[str, Any] | None = None
+) -> dict[str, Any]:
     """One run: `id, name, model, status, requests {counted, left_out, warmup}, figures {name: ...}, notes[]`.
 
     A figure is `{label, unit, formula, ours, differs, value, statistics, reason}`. `value` is the
@@ -69,9 +71,11 @@ def run_as(timeline: Timeline, run: Run, tool: Tool) -> dict[str, Any]:
     is `{n, mean, min, p50, p90, p95, p99, max}`, None where the tool shows one number only. The
     standard deviation is left out, since the tools disagree about n or n - 1. `ours` is
     `{metric, value}`: our own mean of the metric that is nearest, or None. Warm-ups and all
-    requests that did not end well are left out, as the tools do.
+    requests that did not end well are left out, as the tools do. `ours`: what `run_metrics` said of
+    this finished run, where the caller has it already (its intervals take the longest).
     """
-    ours = run_metrics(timeline, run)
+    if ours is None:
+        ours = run_metrics(timeline, run)
     answers = _answers(run)
     measured = len(run.measured)
     notes = []

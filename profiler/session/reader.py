@@ -219,7 +219,10 @@ class SessionReader:
         # The inner select has an order and a limit, so its rows reach the outer one in order.
         rows = "SELECT * FROM step WHERE request_no=? AND i>=? ORDER BY i LIMIT ?"
         index0 = start = 0
+        busy = "SELECT i, busy_us FROM busy WHERE request_no=? ORDER BY i"
         with self._connection() as con:
+            for i, data in con.execute(busy, (request.no,)):
+                request.append_busy(ev.Busy(request.no, i, np.frombuffer(data, "<u4").tolist()))
             while True:
                 piece = (request.no, start, _STEPS_AT_ONCE)
                 row = con.execute(f"SELECT {STEP_COLUMNS} FROM ({rows})", piece).fetchone()

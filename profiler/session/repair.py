@@ -52,6 +52,11 @@ _CHECKS: tuple[tuple[Severity, str, str], ...] = (
     ),
     (
         "error",
+        "busy times of requests that are not in the file",
+        "SELECT count(*) FROM busy WHERE request_no NOT IN (SELECT no FROM request)",
+    ),
+    (
+        "error",
         "spans of requests or runs that are not in the file",
         "SELECT count(*) FROM span WHERE run NOT IN (SELECT no FROM run) "
         "OR (request_no NOT NULL AND request_no NOT IN (SELECT no FROM request))",

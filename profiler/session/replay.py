@@ -57,6 +57,8 @@ def _request(request: Request) -> Iterator[ev.Event]:
     )
     if len(request):
         yield ev.Steps(request.no, 0, request.t_ns, request.k, request.kv_len, request.flags, request.ids)
+    if len(request.busy_us):
+        yield ev.Busy(request.no, 0, request.busy_us.tolist())
     if request.pieces:
         yield ev.Text(request.no, list(request.pieces), 0)
     yield from request.spans

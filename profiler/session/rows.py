@@ -6,6 +6,8 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from profiler import events as ev
 from profiler.session.codec import maybe_json, maybe_text, pack_pieces, step_rows, to_json, to_text
 
@@ -123,6 +125,10 @@ class RowWriter:
             "INSERT INTO text VALUES (?, ?, CAST(? AS TEXT), ?)", (event.no, i, to_text(text), lengths)
         )
 
+    def _busy(self, event: ev.Busy) -> None:
+        data = np.asarray(event.busy_us, "<u4").tobytes()
+        self._con.execute("INSERT OR IGNORE INTO busy VALUES (?, ?, ?)", (event.no, event.index0, data))
+
     def _sample(self, event: ev.Sample) -> None:
         layout = (event.source, tuple(event.values))
         source = self._sources.get(layout)
@@ -192,6 +198,7 @@ _HANDLERS: dict[type, Callable[[RowWriter, Any], None]] = {
     ev.Steps: RowWriter._steps,
     ev.Span: RowWriter._span,
     ev.Text: RowWriter._text,
+    ev.Busy: RowWriter._busy,
     ev.Sample: RowWriter._sample,
     ev.Interval: RowWriter._interval,
     ev.Fact: RowWriter._fact,

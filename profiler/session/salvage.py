@@ -105,7 +105,7 @@ def _stretches(
 
     if table == "meta":
         yield select("1"), "key"
-    elif table not in ("step", "text"):
+    elif table not in ("step", "text", "busy"):
         yield select("1"), "no"
     else:
         for no in _request_numbers(con, table, lambda: lost.add(table)):
@@ -138,7 +138,8 @@ def _request_numbers(con: sqlite3.Connection, table: str, damaged: Callable[[], 
             (choose, "request_no"),
         ):
             for (number,) in _rows(con, source, key, damaged):
-                numbers.add(int(number))
+                if isinstance(number, int):  # damage can read as anything
+                    numbers.add(number)
     yield from sorted(numbers)
 
 
@@ -204,5 +205,9 @@ def _adopt_orphans(new: sqlite3.Connection) -> None:
         "SELECT run, '', '', 'running', min(t_ns), '{}', '{}' FROM request "
         "WHERE run NOT IN (SELECT no FROM run) GROUP BY run"
     )
-    for table, column, owner in (("text", "request_no", "request"), ("sample", "source", "source")):
+    for table, column, owner in (
+        ("text", "request_no", "request"),
+        ("busy", "request_no", "request"),
+        ("sample", "source", "source"),
+    ):
         new.execute(f"DELETE FROM {table} WHERE {column} NOT IN (SELECT no FROM {owner})")

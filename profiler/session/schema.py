@@ -82,6 +82,14 @@ CREATE TABLE text (
     PRIMARY KEY (request_no, i)
 ) STRICT, WITHOUT ROWID;
 
+-- Device busy time of each step from step i on, us, uint32 little-endian.
+CREATE TABLE busy (
+    request_no INTEGER NOT NULL,
+    i INTEGER NOT NULL,
+    busy_us BLOB NOT NULL,
+    PRIMARY KEY (request_no, i)
+) STRICT, WITHOUT ROWID;
+
 -- request_no: NULL for a span of the run itself.
 CREATE TABLE span (
     no INTEGER PRIMARY KEY,

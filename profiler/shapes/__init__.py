@@ -6,6 +6,7 @@ reads file headers.
 
     shape_from_config          a config.json -> ModelShape (families.py counts the parameters)
     refine_from_safetensors    the same with the exact numbers of the checkpoint's headers
+    prompt_work                the arithmetic of a prompt, and its way through a session file
     step_bytes, kv_bytes, ...  the formulas of MEASUREMENT section 6
     fit_check                  against free memory, in words
 """
@@ -28,11 +29,16 @@ from profiler.shapes.model import (
     active_experts,
     kv_bytes,
     kv_bytes_per_token,
-    prompt_flops,
     resolve_dtype,
     step_bytes,
     weight_bytes,
     weight_bytes_per_step,
+)
+from profiler.shapes.prompt_work import (
+    PromptWork,
+    prompt_flops,
+    prompt_work,
+    prompt_work_from_fact,
 )
 
 __all__ = [
@@ -42,11 +48,14 @@ __all__ = [
     "Fit",
     "LayerShape",
     "ModelShape",
+    "PromptWork",
     "active_experts",
     "fit_check",
     "kv_bytes",
     "kv_bytes_per_token",
     "prompt_flops",
+    "prompt_work",
+    "prompt_work_from_fact",
     "read_safetensors_header",
     "refine_from_safetensors",
     "resolve_dtype",

@@ -142,28 +142,3 @@ def step_bytes(shape: ModelShape, n_tokens: int, dtype: str, batch: int = 1) -> 
     """
     state = sum(layer.state_elements for layer in shape.layers) * _element_bytes(shape, dtype)
     return weight_bytes_per_step(shape, dtype, batch) + batch * (kv_bytes(shape, n_tokens, dtype) + state)
-
-
-def prompt_flops(shape: ModelShape, prompt_tokens: int) -> float:
-    """FLOPs that a prompt needs, at least: 2 per active parameter and token, plus attention.
-
-    The input table is looked up, not multiplied. The output table is multiplied for the last
-    token only, as generate() does. Attention counts causal pairs (with windows). Norms,
-    softmax and activations are left out, so this is a floor.
-    """
-    # Tied: one table, used as the head. Untied: two of the same size.
-    tables = shape.embedding_params * (1 if shape.tied else 2)
-    body = 2.0 * (shape.n_params_active - tables) * prompt_tokens
-    head = 2.0 * shape.embedding_params if prompt_tokens else 0.0
-    pairs = sum(
-        layer.flops_per_pair * _causal_pairs(prompt_tokens, layer.window)
-        for layer in shape.layers
-        if layer.flops_per_pair
-    )
-    return body + head + pairs
-
-
-def _causal_pairs(n_tokens: int, window: int | None) -> int:
-    """Pairs (query, key <= query) among `n_tokens`, at most `window` keys a query."""
-    full = n_tokens if window is None else min(n_tokens, window)
-    return full * (full + 1) // 2 + (n_tokens - full) * full

@@ -10,9 +10,9 @@ from typing import Any
 
 from profiler.errors import ModelError, UsageError
 from profiler.shapes import shape_from_config
-from profiler.worker.backends.transformers import kv_facts, peak_rss_bytes
 from profiler.worker.cuda_identity import device_name
-from profiler.worker.footprint import footprint
+from profiler.worker.footprint import footprint, kv_facts
+from profiler.worker.memory import PeakMemory
 from profiler.worker.sources.device import dtype_name
 
 
@@ -74,18 +74,13 @@ def gpu_names() -> list[str]:
 def memory() -> dict[str, Any]:
     """The run fact "memory" without its `weights_bytes`: the peak, bytes, and who told it."""
     torch = _torch()
-    peak: int | None
     if torch is not None and any(device.startswith("cuda") for device in devices()):
         peak = sum(int(torch.cuda.max_memory_allocated(i)) for i in range(torch.cuda.device_count()))
         source = "CUDA allocator"
     else:
-        peak, source = peak_rss_bytes(), "peak resident set size"
-    return {
-        "kv_bytes_end": None,
-        "peak_bytes": peak,
-        "source": source if peak is not None else None,
-        "reason": None if peak is not None else "this system does not tell a process's peak",
-    }
+        # Not ours to begin anew: the script may watch its own peak.
+        return {"kv_bytes_end": None, **PeakMemory("cpu").read()}
+    return {"kv_bytes_end": None, "peak_bytes": peak, "source": source, "reason": None}
 
 
 def describe(model: Any, label: str, static_cache_len: int | None) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -108,6 +108,25 @@ def cache_footprint(cache: Any) -> dict[str, Any]:
     }
 
 
+def kv_facts(shape: Any, model: Any) -> dict[str, Any]:
+    """The bytes that the cache adds to a step, by window, in the dtype that the model computes in."""
+    element_bytes = model.dtype.itemsize
+    by_window: dict[int | None, int] = {}
+    state_elements = 0
+    for layer in shape.layers:
+        by_window[layer.window] = by_window.get(layer.window, 0) + layer.kv_elements_per_token
+        state_elements += layer.state_elements
+    return {
+        "kv_layers": [
+            {"bytes_per_token": elements * element_bytes, "window": window}
+            for window, elements in by_window.items()
+            if elements
+        ],
+        "state_bytes": state_elements * element_bytes,
+        "static_cache_len": None,
+    }
+
+
 def _tensors_in(value: Any) -> Iterator[Any]:
     if hasattr(value, "element_size"):
         yield value

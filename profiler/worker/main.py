@@ -11,7 +11,6 @@ import faulthandler
 import json
 import logging
 import os
-import signal
 import sys
 import threading
 import traceback
@@ -25,6 +24,7 @@ from profiler.config import RunConfig, make_config
 from profiler.errors import DecodescopeError, ModelError
 from profiler.worker.backends.base import Backend, Stopped
 from profiler.worker.blocks import measure
+from profiler.worker.interrupts import ignore_interrupt
 from profiler.worker.outbox import Outbox, now_ns
 from profiler.worker.runner import execute
 
@@ -35,10 +35,11 @@ def worker_main(commands: Connection, messages: Connection, stop_flag: Any, log_
     `commands` is read, `messages` written, by this process alone. `stop_flag` is a shared
     byte (`.value`): not 0 asks the running load or run to end.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ignore_interrupt()
     _redirect_output(log_path)
     threading.Thread(target=_die_with_parent, name="orphan watch", daemon=True).start()
-    outbox = Outbox(messages.send_bytes)
+    # A worker that can say nothing any more must not look alive.
+    outbox = Outbox(messages.send_bytes, on_fatal=lambda: os._exit(70))
     _route_warnings(outbox)
     worker = _Worker(outbox, stop_flag)
     try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
@@ -30,11 +31,18 @@ class Outbox:
 
     `step` and the `begin`/`emit` calls come from the decoder's thread; everything is sent in
     the order of the calls. `send` raising OSError (the engine is gone) ends the writing
-    silently: the orphan watch ends the process.
+    silently: the orphan watch ends the process. Anything else that ends it calls `on_fatal`.
     """
 
-    def __init__(self, send: Callable[[bytes], None], *, flush_ns: int = FLUSH_NS) -> None:
+    def __init__(
+        self,
+        send: Callable[[bytes], None],
+        *,
+        flush_ns: int = FLUSH_NS,
+        on_fatal: Callable[[], None] = lambda: None,
+    ) -> None:
         self._send = send
+        self._on_fatal = on_fatal
         self._flush_ns = flush_ns
         self._items: deque[_Step | ev.Event | OpenRequest | _Rest] = deque()
         self._append = self._items.append
@@ -100,7 +108,7 @@ class Outbox:
                 self._wake.wait(IDLE_S)
                 self._wake.clear()
                 closing = self._closing
-                for message in ev.encode(self._drain()):
+                for message in _encode(self._drain()):
                     self._send(message)
                 if not self._items:
                     self._idle.set()
@@ -108,6 +116,10 @@ class Outbox:
                         return
         except OSError:
             self._idle.set()
+        except Exception:  # noqa: BLE001 - whatever it was, nothing more can be said from here
+            traceback.print_exc()
+            self._idle.set()
+            self._on_fatal()
 
     def _drain(self) -> list[ev.Event]:
         """Everything handed over so far; steps of one request between two other events together."""
@@ -127,7 +139,8 @@ class Outbox:
                 self._current = item
                 out.append(item.start)
             elif isinstance(item, _Rest):
-                text, request = item.rest(), item.request or self._current
+                request = item.request or self._current
+                text = _text(lambda _, rest=item.rest: rest(), ())  # type: ignore[misc]
                 if text and request is not None:
                     out.append(ev.Text(request.start.no, [text], request.count))
             else:
@@ -163,7 +176,8 @@ class OpenRequest:
                 ids.extend(step)
         out.append(ev.make_steps(self.start.no, self.count, t_ns, k, kv_len, ids))
         if self.detokenise is not None:
-            pieces = [self.detokenise(step) if not isinstance(step, int) else "" for step in steps]
+            detokenise = self.detokenise
+            pieces = ["" if isinstance(step, int) else _text(detokenise, step) for step in steps]
             out.append(ev.Text(self.start.no, pieces, self.count))
         self.count += len(t_ns)
 
@@ -174,6 +188,29 @@ def _pack_all(
     for request, (t_ns, steps) in waiting.items():
         request.pack(t_ns, steps, out)
     waiting.clear()
+
+
+def _text(detokenise: Detokenise, ids: Sequence[int]) -> str:
+    """The text of a step; ids that a tokenizer cannot take show as ids. Text is never worth a run."""
+    try:
+        return detokenise(ids)
+    except Exception:  # noqa: BLE001 - any tokenizer, any fault
+        return "".join(f"‹{token}›" for token in ids)
+
+
+def _encode(events: list[ev.Event]) -> list[bytes]:
+    """`events.encode`; an event that is no strict JSON is left out, a line for the log in its place."""
+    try:
+        return ev.encode(events)
+    except (ValueError, TypeError):
+        messages = []
+        for event in events:
+            try:
+                messages += ev.encode([event])
+            except (ValueError, TypeError) as error:
+                text = f"An event of type {event.type} could not be sent ({error})."
+                messages += ev.encode([ev.Log("error", now_ns(), "worker", text, traceback.format_exc())])
+        return messages
 
 
 class _Rest:

@@ -13,13 +13,14 @@ MAX_BYTES = 256 * 1024 * 1024
 def read_prompts(path: str) -> list[str]:
     """The prompts of a JSONL file: a string a line, or an object with "prompt" or "text".
 
-    UsageError with the line number and one sentence. Blank lines are skipped.
+    UsageError with the line number and one sentence. Blank lines are skipped; a byte-order mark
+    and Windows line ends are fine.
     """
     file = Path(path)
     try:
         if file.stat().st_size > MAX_BYTES:
             raise UsageError(f"{path} is over 256 MiB; split it.", field="prompts_file")
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise UsageError(
             f"The prompts file {path} cannot be read ({error.strerror or error}); check the path.",
@@ -28,12 +29,12 @@ def read_prompts(path: str) -> list[str]:
     except UnicodeDecodeError:
         raise UsageError(f"{path} is not UTF-8 text; save it as UTF-8.", field="prompts_file") from None
     prompts: list[str] = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
             value = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             value = None
         if isinstance(value, dict):
             value = value.get("prompt", value.get("text"))

@@ -8,6 +8,9 @@ from typing import Any
 from profiler.worker.backends.base import Stopped
 from profiler.worker.outbox import now_ns
 
+LATE_NOTE = "On this device generate() hands tokens over one step late; each stamp is one step late."
+"""For runs on MPS."""
+
 
 class StampStreamer:
     """Stamps each step of one `generate` call. Not a subclass of `BaseStreamer`: only the two

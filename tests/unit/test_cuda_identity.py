@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from profiler.errors import UsageError
+from profiler.errors import DecodescopeError
 from profiler.worker.backends.synthetic import device_uuids, parse
 from profiler.worker.cuda_identity import device_name, visible_device
 
@@ -60,5 +60,5 @@ def test_the_synthetic_model_names_cards(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-x,GPU-y")
     assert device_uuids("synthetic:uuid=visible") == ["GPU-x"]
     assert parse("synthetic:uuid=GPU-a,itl_ms=3")[0]["itl_ms"] == 3.0
-    with pytest.raises(UsageError, match="no setting 'uuids'"):
+    with pytest.raises(DecodescopeError, match="no setting 'uuids'"):
         parse("synthetic:uuids=a")

@@ -89,3 +89,31 @@ def test_a_gone_engine_ends_the_writing() -> None:
     outbox.step(1, [1])
     assert outbox.flush(5)
     outbox.close(5)
+
+
+def test_what_cannot_be_sent_becomes_a_line_for_the_log() -> None:
+    got, outbox = _collect()
+
+    def detokenise(_: object) -> str:
+        raise TypeError("a hole in the vocabulary")
+
+    outbox.begin(ev.RequestStart(1, 1, "r1", 0, 1), detokenise)
+    outbox.step(5, [7])
+    outbox.emit(ev.Fact("x", float("nan"), 1))
+    outbox.emit(ev.Note(1, "after"))
+    outbox.close()
+    assert [event.pieces for event in got if isinstance(event, ev.Text)] == [["‹7›"]]
+    (log,) = [event for event in got if isinstance(event, ev.Log)]
+    assert "fact" in log.message
+    assert got[-1] == ev.Note(1, "after")
+
+
+def test_a_writer_that_fails_for_good_says_so() -> None:
+    fatal = threading.Event()
+
+    def send(_: bytes) -> None:
+        raise RuntimeError
+
+    outbox = Outbox(send, on_fatal=fatal.set)
+    outbox.emit(ev.Note(1, "x"), now=True)
+    assert fatal.wait(5)

@@ -31,6 +31,7 @@ EVERYTHING: list[ev.Event] = [
     ev.Text(2, ["a", ""]),
     ev.make_steps(2, 2, [22_000], [3], [21], [7, 8, 9]),
     ev.Text(2, ["é世"]),
+    ev.Busy(2, 0, [1500, 4_000_000_000]),
     ev.RequestEnd(2, 23_000, "ok", "length"),
     ev.RequestStart(3, 1, "r1", 30_000, None, None, streamed=False),
     ev.make_steps(3, 0, [31_000, 32_000], [0, ev.UNKNOWN]),
@@ -95,6 +96,7 @@ def test_every_kind_of_event_comes_back(tmp_path: Path) -> None:
     assert request.kv_len.tolist() == [17, 18, 21]
     assert request.flags.tolist() == [0, 1, 0]
     assert request.ids.tolist() == [5, 6, 7, 8, 9]
+    assert request.busy_us.tolist() == [1500, 4_000_000_000]
     assert request.pieces == ["a", "", "é世"]
     assert request.spans == [
         ev.Span(1, "tokenize", 10_000, 10_100, 2),

@@ -4,7 +4,7 @@ import pytest
 
 from profiler import events as ev
 from profiler.config import make_config
-from profiler.errors import UsageError
+from profiler.errors import ModelError
 from profiler.timeline import Timeline
 from profiler.worker.backends.synthetic import SyntheticBackend, parse
 from profiler.worker.outbox import Outbox
@@ -81,7 +81,7 @@ def test_end_of_text_is_respected_or_not() -> None:
     "name", ["synthetic:foo=1", "synthetic:itl_ms=x", "synthetic:itl_ms=-1", "synthetic:itl_ms"]
 )
 def test_bad_settings_are_one_sentence(name: str) -> None:
-    with pytest.raises(UsageError) as error:
+    with pytest.raises(ModelError) as error:
         parse(name)
     assert error.value.field == "model" and str(error.value).endswith(".")
 

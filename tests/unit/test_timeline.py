@@ -108,6 +108,8 @@ def test_replay_gives_an_equal_timeline() -> None:
     first.apply(ev.Note(1, "a note"))
     first.apply(ev.make_steps(1, 0, [110, 120], [1, 2], [17, 19], [5, 6, 7], [0, 1]))
     first.apply(ev.Text(1, ["a", "b"], 0))
+    first.apply(ev.Busy(1, 0, [4, 9]))
+    first.apply(ev.Busy(1, 1, [9, 5_000_000]))
     first.apply(ev.Span(1, "prefill", 100, 105, 1))
     first.apply(ev.Span(1, "load", 1, 2))
     first.apply(ev.RequestEnd(1, 130, "error", "error", "why"))
@@ -119,7 +121,8 @@ def test_replay_gives_an_equal_timeline() -> None:
     second = Timeline()
     second.apply_all(replay(first))
     one, two = first.requests[1], second.requests[1]
-    for name in ("t_ns", "k", "kv_len", "flags", "ids"):
+    assert one.busy_us.tolist() == [4, 9, 5_000_000]
+    for name in ("t_ns", "k", "kv_len", "flags", "ids", "busy_us"):
         assert getattr(one, name).tolist() == getattr(two, name).tolist()
     for name in ("pieces", "spans", "end_ns", "end_status", "stop_reason", "error", "prompt_tokens"):
         assert getattr(one, name) == getattr(two, name)

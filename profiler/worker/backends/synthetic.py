@@ -32,7 +32,7 @@ from typing import Any
 
 from profiler import events as ev
 from profiler.config import RunConfig
-from profiler.errors import UsageError
+from profiler.errors import ModelError
 from profiler.worker.backends.base import LoadInfo, Outcome, Planned, ProgressCall, Stopped
 from profiler.worker.cuda_identity import device_names
 from profiler.worker.outbox import Outbox, now_ns
@@ -66,7 +66,7 @@ def is_synthetic(model: str) -> bool:
 
 
 def parse(model: str) -> tuple[dict[str, float], bool]:
-    """The settings in a `synthetic:` name, and whether stamps are exact. UsageError."""
+    """The settings in a `synthetic:` name, and whether stamps are exact. ModelError."""
     values = dict(NAMES)
     exact = False
     _, _, rest = model.partition(":")
@@ -79,13 +79,13 @@ def parse(model: str) -> tuple[dict[str, float], bool]:
             continue  # see `device_uuids`
         if name not in NAMES:
             known = ", ".join([*NAMES, "stamps", "uuid"])
-            raise UsageError(f"synthetic: no setting {name!r}; it knows {known}.", field="model")
+            raise ModelError(f"synthetic: no setting {name!r}; it knows {known}.")
         try:
             value = float(text)
         except ValueError:
             value = -1.0
         if not 0 <= value < 1e9:
-            raise UsageError(f"synthetic: {name}={text} is not a number of at least 0.", field="model")
+            raise ModelError(f"synthetic: {name}={text} is not a number of at least 0.")
         values[name] = value
     if values["rate"]:
         values["itl_ms"] = 1000.0 / values["rate"]

@@ -17,65 +17,13 @@ from profiler.errors import UsageError
 from profiler.worker.backends.base import LoadInfo, Outcome, Planned, ProgressCall, Stopped
 from profiler.worker.cuda_identity import device_names
 from profiler.worker.detokenise import Detokeniser
+from profiler.worker.forward import ForwardWatch
+from profiler.worker.memory import PeakMemory
 from profiler.worker.outbox import Outbox, now_ns
 from profiler.worker.prompts import read_prompts
-from profiler.worker.streamer import StampStreamer
+from profiler.worker.streamer import LATE_NOTE, StampStreamer
 
-
-class _PrefillWatch:
-    """Stamps the first forward pass of a request and lets go of the model after it.
-
-    Off during decoding: the hooks are removed as soon as the first forward pass returned. On
-    CUDA an event pair gives the device's time, since the call returns before the work is done.
-    Also keeps the live cache of the request, to read its bytes afterwards.
-    """
-
-    def __init__(self, model: Any, device_type: str) -> None:
-        self._model = model
-        self._cuda = device_type == "cuda"
-        self._events: tuple[Any, Any] | None = None
-        self._handles: list[Any] = []
-        self.start_ns = 0
-        self.end_ns = 0
-        self.cache: Any = None
-
-    def __enter__(self) -> _PrefillWatch:
-        self._handles = [
-            self._model.register_forward_pre_hook(self._before),
-            self._model.register_forward_hook(self._after),
-        ]
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._remove()
-
-    def _remove(self) -> None:
-        for handle in self._handles:
-            handle.remove()
-        self._handles = []
-
-    def _before(self, *_: object) -> None:
-        if self._cuda:
-            import torch
-
-            self._events = (torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True))
-            self._events[0].record()
-        self.start_ns = now_ns()
-
-    def _after(self, _module: object, _args: object, output: Any) -> None:
-        self.end_ns = now_ns()
-        if self._events is not None:
-            self._events[1].record()
-        self.cache = getattr(output, "cache", None) or getattr(output, "past_key_values", None)
-        self._remove()
-
-    def prefill_end_ns(self, first_ns: int) -> int:
-        """When the prompt was through the model, never after the first token's stamp, ns."""
-        if self._events is not None:
-            self._events[1].synchronize()
-            elapsed_ns: int = round(self._events[0].elapsed_time(self._events[1]) * 1e6)
-            return int(min(max(self.start_ns + elapsed_ns, self.end_ns), first_ns))
-        return min(self.end_ns, first_ns)
+BUSY_CHUNK = 4096
 
 
 class TransformersBackend:
@@ -116,7 +64,7 @@ class TransformersBackend:
             import torch
             import transformers
 
-            from profiler.worker.footprint import footprint
+            from profiler.worker.footprint import footprint, kv_facts
             from profiler.worker.sources import build
         transformers.logging.set_verbosity_error()
         if cancelled():
@@ -143,6 +91,7 @@ class TransformersBackend:
         loaded = self._loaded
         shape = self._source.shape
         self._vocab_size = shape.vocab_size
+        self._peak = PeakMemory(loaded.device)
         self._generation_setup()
         self._footprint = {
             **footprint(loaded.model, self._source.stored_bytes),
@@ -159,9 +108,7 @@ class TransformersBackend:
         if device.type == "cuda" and not uuids:
             notes.append("This torch does not tell which GPU it runs on, so every GPU is sampled.")
         if device.type == "mps":
-            notes.append(
-                "On this device generate() hands tokens over one step late; each stamp is one step late."
-            )
+            notes.append(LATE_NOTE)
         facts = {
             "model": {
                 "label": self._source.label,
@@ -256,7 +203,7 @@ class TransformersBackend:
                 n = len(self._encode(text, config))
                 check_context(n, config.output_tokens, self._source.shape.max_context)
         self._cache = None
-        forget_cuda_peak(self._loaded.device)
+        self._peak.forget()
 
     def _encode(self, text: str, config: RunConfig) -> list[int]:
         tokenizer = self._loaded.tokenizer
@@ -315,7 +262,9 @@ class TransformersBackend:
         if tokenised_ns:
             outbox.emit(ev.Span(planned.run, "tokenize", t0_ns, tokenised_ns, planned.no))
 
-        with _PrefillWatch(model, device.type) as watch:
+        # generate() compiles the decode step there; a hook would be traced into it.
+        compiled = device.type == "cuda" and config.cache == "static"
+        with ForwardWatch(model, device.type, every_step=not compiled) as watch:
 
             def on_first(first_ns: int) -> None:
                 end_ns = watch.prefill_end_ns(first_ns)
@@ -329,6 +278,7 @@ class TransformersBackend:
             streamer = StampStreamer(outbox.step, self._stop, on_first)
             outcome = _generate(model, inputs, streamer, kwargs)
             self._look_at_cache(watch, planned.run, outbox)
+        _tell_busy(planned.no, watch.busy_us(), outbox)
         if outcome is None:
             short = streamer.produced < config.output_tokens
             outcome = Outcome("ok", "eos" if short else "length", end_ns=streamer.last_ns or now_ns())
@@ -336,7 +286,7 @@ class TransformersBackend:
             outbox.end_text(detokenise.rest)
         return outcome
 
-    def _look_at_cache(self, watch: _PrefillWatch, run: int, outbox: Outbox) -> None:
+    def _look_at_cache(self, watch: ForwardWatch, run: int, outbox: Outbox) -> None:
         """Bytes of the live cache, after the request; told once a run, beside the formula's."""
         from profiler.worker.footprint import cache_footprint
 
@@ -374,23 +324,12 @@ class TransformersBackend:
 
     def finish(self, run: int) -> list[ev.Event]:
         """Memory of the run: weights, KV at the end (live cache), peak."""
-        import torch
-
-        weights = self._footprint.get("weight_bytes")
-        device = torch.device(self._loaded.device)
-        peak: int | None
-        if device.type == "cuda":
-            peak, source = int(torch.cuda.max_memory_allocated(device)), "CUDA allocator"
-        else:
-            peak, source = peak_rss_bytes(), "peak resident set size"
-        value = {
-            "weights_bytes": weights,
+        memory = {
+            "weights_bytes": self._footprint.get("weight_bytes"),
             "kv_bytes_end": self._cache["bytes"] if self._cache else None,
-            "peak_bytes": peak,
-            "source": source if peak is not None else None,
-            "reason": None if peak is not None else "this system does not tell a process's peak",
+            **self._peak.read(),
         }
-        return [ev.Fact("memory", value, run)]
+        return [ev.Fact("memory", memory, run)]
 
     def free(self) -> None:
         """Lets the model go."""
@@ -401,12 +340,10 @@ class TransformersBackend:
             torch.cuda.empty_cache()
 
 
-def forget_cuda_peak(device_name: str) -> None:
-    """On CUDA a run's peak is its own, not that of the loading or of an earlier run."""
-    if device_name.startswith("cuda"):
-        import torch
-
-        torch.cuda.reset_peak_memory_stats(torch.device(device_name))
+def _tell_busy(no: int, busy_us: list[int], outbox: Outbox) -> None:
+    """One forward pass a step: with other loops (assisted decoding) the two are not the same."""
+    for at in range(0, len(busy_us), BUSY_CHUNK):
+        outbox.emit(ev.Busy(no, at, busy_us[at : at + BUSY_CHUNK]))
 
 
 def check_context(prompt_tokens: int, output_tokens: int, max_context: int | None) -> None:
@@ -464,39 +401,6 @@ def _suppress(ids: Sequence[int]) -> Callable[[Any, Any], Any]:
         return scores.index_fill_(-1, columns[0], float("-inf"))
 
     return process
-
-
-def kv_facts(shape: Any, model: Any) -> dict[str, Any]:
-    """The bytes that the cache adds to a step, by window, in the dtype that the model computes in."""
-    element_bytes = model.dtype.itemsize
-    by_window: dict[int | None, int] = {}
-    state_elements = 0
-    for layer in shape.layers:
-        by_window[layer.window] = by_window.get(layer.window, 0) + layer.kv_elements_per_token
-        state_elements += layer.state_elements
-    return {
-        "kv_layers": [
-            {"bytes_per_token": elements * element_bytes, "window": window}
-            for window, elements in by_window.items()
-            if elements
-        ],
-        "state_bytes": state_elements * element_bytes,
-        "static_cache_len": None,
-    }
-
-
-def peak_rss_bytes() -> int | None:
-    """The most memory that this process has held at once, bytes; None where the system does not tell."""
-    import sys
-
-    try:
-        import resource
-    except ImportError:
-        import psutil
-
-        return getattr(psutil.Process().memory_info(), "peak_wset", None)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return int(peak if sys.platform == "darwin" else peak * 1024)
 
 
 @contextlib.contextmanager

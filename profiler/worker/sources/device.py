@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from profiler.errors import ModelError, UsageError
+from profiler.errors import UsageError
 from profiler.shapes import DTYPE_BYTES
 
 
@@ -23,7 +23,7 @@ def dtype_name(dtype: Any) -> str:
 
 
 def resolve_device(name: str) -> Any:
-    """The torch.device of auto, cpu, mps, cuda or cuda:N. ModelError when it is not there."""
+    """The torch.device of auto, cpu, mps, cuda or cuda:N. UsageError when it is not there."""
     import torch
 
     cuda, mps = torch.cuda.is_available(), torch.backends.mps.is_available()
@@ -37,14 +37,20 @@ def resolve_device(name: str) -> Any:
     if kind == "cuda":
         if not cuda:
             why = "this torch is built without CUDA" if torch.version.cuda is None else "torch finds no GPU"
-            raise ModelError(f"The device {name} is not available ({why}); choose the device cpu or auto.")
+            raise UsageError(
+                f"The device {name} is not available ({why}); choose the device cpu or auto.", field="device"
+            )
         count = torch.cuda.device_count()
         if int(index or 0) >= count:
-            raise ModelError(f"There is no {name}: this machine has {count} GPU(s), counted from 0.")
+            raise UsageError(
+                f"There is no {name}: this machine has {count} GPU(s), counted from 0.", field="device"
+            )
         return torch.device(f"cuda:{int(index or 0)}")
     if kind == "mps":
         if not mps:
-            raise ModelError("The device mps is not available here; choose the device cpu or auto.")
+            raise UsageError(
+                "The device mps is not available here; choose the device cpu or auto.", field="device"
+            )
         return torch.device("mps")
     return torch.device("cpu")
 

@@ -19,6 +19,8 @@ from profiler.analysis.disturbance import DisturbedSteps, disturbance
 from profiler.analysis.energy import energy
 from profiler.analysis.jitter import GapFit, fit_gaps, pooled, run_jitter
 from profiler.analysis.latency import ASSUMED_FIRST, SCALARS, RequestMetrics, request_metrics
+from profiler.analysis.plausibility import plausibility_notes
+from profiler.analysis.prompt_floor import ttft_floor
 from profiler.analysis.stats import brief, distribution
 from profiler.analysis.steps import StepView, any_between, step_view
 from profiler.analysis.strict import strict
@@ -139,7 +141,7 @@ def run_metrics(
             run.facts.get("overhead", timeline.facts.get("overhead")),
         ),
         "per_request": [part.row for _, part in parts],
-        "notes": [*run.notes, *_notes(measured, metrics)],
+        "notes": [*run.notes, *_notes(measured, metrics), *plausibility_notes(timeline, run, metrics)],
         "window_ns": None if window is None else list(window),
     }
 
@@ -195,6 +197,7 @@ def _metrics(
     trend["slope_factor"] = slope_factor(trend["slope_us_per_token"], footprint, reference)
     result["trend"] = trend
     result["mbu"] = run_mbu(_bandwidth_steps(run, shown), footprint, reference)
+    result["mbu"] |= ttft_floor(_prompts(run, shown), footprint, reference, _dtype(run))
     result["memory"] = _memory(run.facts.get("memory"))
     result["energy"] = energy(timeline, run, window, total)
     result["reasons"] = _reasons(result, each)
@@ -218,15 +221,29 @@ def _of_requests(each: Sequence[RequestMetrics], name: str) -> dict[str, Any]:
 
 def _bandwidth_steps(run: Run, shown: Sequence[tuple[Request, RequestSummary]]) -> list[BandwidthSteps]:
     """Gaps with lengths; sequences decoded together read the weights once, so that each counts b."""
-    sizes = Counter((r.warmup, r.batch_id) for r in run.requests)
+    sizes = _batch_sizes(run, shown)
     return [
-        BandwidthSteps(
-            part.view.gaps_ms,
-            part.view.gap_kv_len,
-            1 if request.batch_id is None else sizes[request.warmup, request.batch_id],
-        )
-        for request, part in shown
+        BandwidthSteps(part.view.gaps_ms, part.view.gap_kv_len, size)
+        for (_, part), size in zip(shown, sizes, strict=True)
     ]
+
+
+def _prompts(run: Run, shown: Sequence[tuple[Request, RequestSummary]]) -> list[tuple[int | None, int]]:
+    """Prompt tokens of each request, and how many prompts were processed together with it."""
+    sizes = _batch_sizes(run, shown)
+    return [(request.prompt_tokens, size) for (request, _), size in zip(shown, sizes, strict=True)]
+
+
+def _batch_sizes(run: Run, shown: Sequence[tuple[Request, RequestSummary]]) -> list[int]:
+    sizes = Counter((r.warmup, r.batch_id) for r in run.requests)
+    return [1 if r.batch_id is None else sizes[r.warmup, r.batch_id] for r, _ in shown]
+
+
+def _dtype(run: Run) -> str | None:
+    """What the model computes in; None where nobody said."""
+    model = run.facts.get("model")
+    dtype = model.get("dtype") if isinstance(model, dict) else None
+    return dtype if isinstance(dtype, str) else None
 
 
 def _summarise(
@@ -300,11 +317,6 @@ def _notes(measured: Sequence[tuple[Request, RequestSummary]], metrics: dict[str
     if assumed:
         notes.append(f"TPOT of {assumed} requests {ASSUMED_FIRST}: only the total was told.")
     mbu = metrics["mbu"]
-    if mbu["run"] is not None and mbu["run"] > 1:
-        notes.append(
-            "Bandwidth utilisation is above 100 % of the measured reference: caches serve part of "
-            "the bytes, or the reference was measured too low."
-        )
     if mbu["run"] is not None and mbu["reason"]:
         notes.append(f"No memory floor is shown: {mbu['reason']}.")
     return notes

@@ -61,9 +61,7 @@ def report_as(
     return result
 
 
-def run_as(
-    timeline: Timeline, run: Run, tool: Tool, ours: dict[str, Any] | None = None
-) -> dict[str, Any]:
+def run_as(timeline: Timeline, run: Run, tool: Tool, ours: dict[str, Any] | None = None) -> dict[str, Any]:
     """One run: `id, name, model, status, requests {counted, left_out, warmup}, figures {name: ...}, notes[]`.
 
     A figure is `{label, unit, formula, ours, differs, value, statistics, reason}`. `value` is the

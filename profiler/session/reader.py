@@ -215,7 +215,11 @@ class SessionReader:
             timeline.requests[no].attach_loader(self._load_steps)
 
     def _load_steps(self, request: Request) -> None:
-        """Read the steps of a request; a loader as `Request.attach_loader` wants it."""
+        """Read the steps of a request; a loader as `Request.attach_loader` wants it.
+
+        Up to the first hole (a repaired file may have some): what lies behind it would read as one
+        long gap.
+        """
         # The inner select has an order and a limit, so its rows reach the outer one in order.
         rows = "SELECT * FROM step WHERE request_no=? AND i>=? ORDER BY i LIMIT ?"
         index0 = start = 0
@@ -229,6 +233,13 @@ class SessionReader:
                 count, last, blobs = row[0], row[1], row[-1]
                 if count == 0:
                     return
+                if last - start + 1 != count:
+                    limit = self._before_hole(con, request.no, start)
+                    if limit == 0:
+                        return
+                    piece = (request.no, start, limit)
+                    row = con.execute(f"SELECT {STEP_COLUMNS} FROM ({rows})", piece).fetchone()
+                    count, last, blobs = limit, start + limit - 1, row[-1]
                 ids = None
                 if blobs:
                     ids = join_ids(value for (value,) in con.execute(f"SELECT ids FROM ({rows})", piece))
@@ -236,6 +247,17 @@ class SessionReader:
                 if count < _STEPS_AT_ONCE:
                     return
                 index0, start = index0 + count, last + 1
+
+    @staticmethod
+    def _before_hole(con: sqlite3.Connection, no: int, start: int) -> int:
+        """How many steps of a request follow `start` without a hole."""
+        found = con.execute("SELECT i FROM step WHERE request_no=? AND i>=? ORDER BY i", (no, start))
+        count = 0
+        for (i,) in found:
+            if i != start + count:
+                break
+            count += 1
+        return count
 
 
 def _detail(text: str | None) -> dict[str, Any] | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from profiler.errors import ModelError
-from profiler.shapes import ModelShape, kv_bytes_per_token, shape_from_config
+from profiler.shapes import ModelShape, kv_bytes_per_token, prompt_work, shape_from_config
 from profiler.worker.sources.device import dtype_name
 
 _EXPERT = re.compile(r"(^|\.)experts\.")
@@ -109,7 +109,8 @@ def cache_footprint(cache: Any) -> dict[str, Any]:
 
 
 def kv_facts(shape: Any, model: Any) -> dict[str, Any]:
-    """The bytes that the cache adds to a step, by window, in the dtype that the model computes in."""
+    """The bytes that the cache adds to a step, by window, in the dtype that the model computes in;
+    and the arithmetic of a prompt (`shapes.PromptWork`)."""
     element_bytes = model.dtype.itemsize
     by_window: dict[int | None, int] = {}
     state_elements = 0
@@ -124,6 +125,8 @@ def kv_facts(shape: Any, model: Any) -> dict[str, Any]:
         ],
         "state_bytes": state_elements * element_bytes,
         "static_cache_len": None,
+        # An estimate of the parameters is no ground for a floor.
+        "prompt_work": prompt_work(shape).to_fact() if shape.exact else None,
     }
 
 

@@ -17,6 +17,9 @@ class Actions:
     stop: QAction
     open: QAction
     save_as: QAction
+    as_others: QAction
+    copy_figures: QAction
+    own_cost: QAction
     toggle_setup: QAction
     help: QAction
     quit: QAction
@@ -26,9 +29,10 @@ def make_actions(window: QWidget) -> Actions:
     """The actions, owned by `window` and live wherever the focus is."""
     tr = QCoreApplication.translate
 
-    def action(text: str, keys: str) -> QAction:
+    def action(text: str, keys: str = "") -> QAction:
         result = QAction(text, window)
-        result.setShortcut(QKeySequence(keys))
+        if keys:
+            result.setShortcut(QKeySequence(keys))
         window.addAction(result)
         return result
 
@@ -37,6 +41,9 @@ def make_actions(window: QWidget) -> Actions:
         stop=action(tr("Actions", "Stop"), "Esc"),
         open=action(tr("Actions", "Open…"), "Ctrl+O"),
         save_as=action(tr("Actions", "Save as…"), "Ctrl+S"),
+        as_others=action(tr("Actions", "As other tools would report it…")),
+        copy_figures=action(tr("Actions", "Copy key figures")),
+        own_cost=action(tr("Actions", "Measure own cost…")),
         toggle_setup=action(tr("Actions", "Hide or show the setup"), "Ctrl+B"),
         help=action(tr("Actions", "Help"), "F1"),
         quit=action(tr("Actions", "Quit"), "Ctrl+Q"),

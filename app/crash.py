@@ -10,6 +10,8 @@ from collections.abc import Callable
 from logging.handlers import RotatingFileHandler
 from types import TracebackType
 
+from PySide6.QtCore import QtMsgType, qInstallMessageHandler
+
 from profiler.paths import log_dir
 
 LOG = logging.getLogger("app")
@@ -30,6 +32,20 @@ def set_up_log() -> None:
     )
 
 
+def route_qt_messages() -> None:
+    """What Qt has to say goes to the log, not to the terminal of somebody who started a profiler."""
+    levels = {
+        QtMsgType.QtDebugMsg: logging.DEBUG,
+        QtMsgType.QtInfoMsg: logging.INFO,
+        QtMsgType.QtWarningMsg: logging.WARNING,
+    }
+
+    def handler(kind: QtMsgType, _context: object, message: str) -> None:
+        LOG.log(levels.get(kind, logging.ERROR), "Qt: %s", message)
+
+    qInstallMessageHandler(handler)
+
+
 def install_excepthook(tell: Callable[[str, str], None]) -> None:
     """Send what nobody caught to the log, and to `tell` as (sentence, traceback).
 
@@ -42,8 +58,6 @@ def install_excepthook(tell: Callable[[str, str], None]) -> None:
             return
         story = "".join(traceback.format_exception(kind, error, trace))
         LOG.error("uncaught: %s", story)
-        if sys.__stderr__ is not None:
-            sys.__stderr__.write(story)
         tell(f"{kind.__name__}: {error}", story)
 
     def thread_hook(args: threading.ExceptHookArgs) -> None:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, QUrl
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QResizeEvent
+from PySide6.QtCore import QPoint, Qt, QUrl
+from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QMainWindow, QMenu, QWidget
 
 from app.about import show_about
 from app.actions import make_actions
 from app.dialogs import Dialogs
+from app.other_reports import Reports
+from app.own_cost import BUDGET_S, own_cost_config
 from app.pages.profile import ProfilePage
 from app.panels.nav_rail import NavRail
+from app.panels.other_tools_dialog import OtherToolsDialog
 from app.panels.parts import column, row
 from app.panels.status_bar import StatusBar
-from app.panels.top_bar import TopBar
+from app.panels.top_bar import TopBar, session_title
 from app.resources import app_icon
 from app.run_controller import RunController
+from app.run_state import RunState
 from app.session_library import SUFFIX, SessionLibrary, with_suffix
 from app.settings import Settings
 from app.theme import Palette, Theme, apply_theme
@@ -57,8 +61,10 @@ class MainWindow(QMainWindow):
         self.setMinimumSize(*MIN_SIZE)
         self.actions_ = make_actions(self)
         self.rail = NavRail()
-        self.top_bar = TopBar(self.actions_.open, self.actions_.save_as)
+        exports = (self.actions_.as_others, self.actions_.copy_figures)
+        self.top_bar = TopBar(self.actions_.open, self.actions_.save_as, exports)
         self.page = ProfilePage(controller)
+        self.page.kpis.addActions(exports)
         self.status = StatusBar()
         self._folded_by_width = False
         self._ask_before_closing = True
@@ -92,10 +98,14 @@ class MainWindow(QMainWindow):
         actions.stop.triggered.connect(controller.stop)
         actions.open.triggered.connect(self.ask_open)
         actions.save_as.triggered.connect(self.ask_save)
+        actions.as_others.triggered.connect(self.show_as_others)
+        actions.copy_figures.triggered.connect(self._copy_figures)
+        actions.own_cost.triggered.connect(self.measure_own_cost)
+        self.status.own_cost_asked.connect(lambda at: self._popup([actions.own_cost], at, above=True))
         actions.toggle_setup.triggered.connect(self._toggle_setup)
         actions.help.triggered.connect(self._show_help)
         actions.quit.triggered.connect(self.close)
-        self.rail.help_asked.connect(self._show_help)
+        self.rail.help_asked.connect(self._popup_help)
         self.rail.theme_asked.connect(self._ask_theme)
         self.page.start_asked.connect(self.start)
         self.page.open_asked.connect(self.ask_open)
@@ -124,6 +134,7 @@ class MainWindow(QMainWindow):
         self.status.refresh(self._controller)
         self.actions_.start.setEnabled(not self._controller.active)
         self.actions_.stop.setEnabled(self._controller.active)
+        self.actions_.own_cost.setEnabled(not self._controller.active)
 
     # -- running ------------------------------------------------------------------------------
 
@@ -143,6 +154,37 @@ class MainWindow(QMainWindow):
     def _restart_engine(self) -> None:
         self.page.failure.hide()
         self._controller.restart_engine()
+
+    def show_as_others(self) -> None:
+        """Open the shown run's figures as other tools would report them (when it is over)."""
+        title = session_title(self._controller)
+
+        def show(reports: Reports) -> None:
+            dialog = OtherToolsDialog(title, reports, self)
+            apply_theme(dialog, self._theme.palette)
+            dialog.show()
+
+        self._controller.as_others(show)
+
+    def _copy_figures(self) -> None:
+        QGuiApplication.clipboard().setText(self.page.kpis.as_text())
+
+    def measure_own_cost(self) -> None:
+        """Measure what this window costs the model that the setup shows; about a minute and a half."""
+        config = self.page.setup.checked_config()
+        if config is None or self._controller.active:
+            return
+        self.page.failure.hide()
+
+        def done(reply: ev.Reply) -> None:
+            rows = reply.value.get("variants") if reply.ok and isinstance(reply.value, dict) else None
+            if isinstance(rows, list):
+                self._controller.keep_own_cost(config.model, rows)
+            elif self._controller.state is not RunState.STOPPING:
+                title = self.tr("The own cost was not measured")
+                self.page.show_problem(title, reply.message or "", reply.detail)
+
+        self._controller.measure_own_cost(own_cost_config(config), BUDGET_S, done)
 
     # -- files --------------------------------------------------------------------------------
 
@@ -265,6 +307,17 @@ class MainWindow(QMainWindow):
         if mode in ("system", "dark", "light"):
             self._theme.set_mode(mode)
             self._settings.set_theme(mode)
+
+    def _popup_help(self) -> None:
+        item = self.rail.help_item
+        at = item.mapToGlobal(QPoint(item.width(), item.height()))
+        self._popup([self.actions_.help, self.actions_.own_cost], at, above=True)
+
+    def _popup(self, actions: list[QAction], at: QPoint, above: bool = False) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addActions(actions)
+        menu.popup(at - QPoint(0, menu.sizeHint().height()) if above else at)
 
     def _show_help(self) -> None:
         show_about(self, self._controller.machine)

@@ -29,9 +29,7 @@ class OtherReports:
         """The reports of this run, None where they were not asked for or are on their way."""
         return self._reports if run is self._run else None
 
-    def ask(
-        self, timeline: Timeline, run: Run, values: RunValues, done: Callable[[Reports], None]
-    ) -> None:
+    def ask(self, timeline: Timeline, run: Run, values: RunValues, done: Callable[[Reports], None]) -> None:
         """Call `done` with the reports of a run that is over, now or at a later poll.
 
         `values` are its final metrics. When it cannot be done, the log says why and `done` is

@@ -65,6 +65,19 @@ def run_progress(
     )
 
 
+def own_cost_progress(budget_s: float, since_ns: int, started_ns: int, now_ns: int) -> RunProgress:
+    """Progress of a measurement of our own cost: it takes `budget_s` from `since_ns` at most."""
+    tr = QCoreApplication.translate
+    spent_s = max(now_ns - since_ns, 0) / NS_PER_S
+    return RunProgress(
+        segments=(Segment(LOAD_WEIGHT, 1.0), Segment(3.0, min(spent_s / budget_s, 1.0))),
+        title=tr("Progress", "Measuring own cost"),
+        detail=tr("Progress", "with and without the window"),
+        left_s=max(budget_s - spent_s, 0.0),
+        elapsed_s=max(now_ns - started_ns, 0) / NS_PER_S,
+    )
+
+
 def produced_tokens(request: Request) -> int:
     """Tokens that arrived so far (arrivals of unknown size count as one)."""
     k = request.k

@@ -22,15 +22,19 @@ from app.background import Background
 from app.engine_link import EngineLink
 from app.inspection import Inspector
 from app.live_metrics import MetricsSource, RunValues
+from app.other_reports import OtherReports, Reports
+from app.own_cost import with_window_rows
 from app.pace import Pace, Priority, usable_cpus
-from app.progress import RunProgress, run_progress
+from app.progress import RunProgress, own_cost_progress, run_progress
 from app.redraw import Redraw
 from app.run_facts import config_of, device_label, device_of
 from app.run_state import (
     ACTIVE,
     Document,
+    OwnCostRun,
     Problem,
     RunState,
+    Shown,
     gone_message,
     no_engine,
     unknown_failure,
@@ -86,6 +90,7 @@ class RunController(QObject):
         self._redraw = Redraw(link, clock_ns, cpus or usable_cpus())
         self._inspector = Inspector(link, clock_ns, self.inspected.emit)
         self._source = MetricsSource(background)
+        self._others = OtherReports(background)
         self.timeline = Timeline()
         self.state = RunState.IDLE
         self.config: RunConfig | None = None
@@ -95,10 +100,13 @@ class RunController(QObject):
         self.problem: Problem | None = None
         self.machine: dict[str, Any] = {}
         self.models: list[dict[str, Any]] = []
+        self.own_cost: dict[str, Any] | None = None
+        """Figures of our own cost that were kept on this machine (see `app.own_cost`)."""
         self.started = False
         """Was an engine ever asked for?"""
         self._stage: ev.Progress | None = None
         self._run_no: int | None = None
+        self._own_cost_run: OwnCostRun | None = None
         self._started_ns = 0
         self._ended_ns: int | None = None
         self._stop_asked_ns: int | None = None
@@ -117,6 +125,7 @@ class RunController(QObject):
         self._link.send("machine", self._on_machine)
         self._link.send("models", self._on_models)
         self._inspector.again()
+        self._background.submit(read_kept_own_cost, self._on_own_cost, _log_error)
         self._timer.start(round(IDLE_TICK_S * 1000))
 
     def restart_engine(self) -> None:
@@ -173,6 +182,9 @@ class RunController(QObject):
         if self.config is None:
             return RunProgress()
         now_ns = self._ended_ns if self._ended_ns is not None else self._clock_ns()
+        own = self._own_cost_run
+        if own is not None and own.since_ns is not None:
+            return own_cost_progress(own.budget_s, own.since_ns, self._started_ns, now_ns)
         return run_progress(self.config, self.run, self._stage, self._started_ns, now_ns)
 
     @property
@@ -202,6 +214,18 @@ class RunController(QObject):
         """A line of the window's own for the log."""
         self.timeline.apply(ev.Log(level, self._clock_ns(), "window", message, detail))
 
+    def known_as_others(self) -> Reports | None:
+        """The shown run as other tools would report it, if that was worked out already."""
+        return None if self.run is None else self._others.known(self.run)
+
+    def as_others(self, done: Callable[[Reports], None]) -> None:
+        """Call `done` with the shown run as other tools would report it, now or at a later tick.
+
+        Not before the final numbers are there: no effect then.
+        """
+        if self.run is not None and self.values is not None and self.values_final:
+            self._others.ask(self.timeline, self.run, self.values, done)
+
     # -- verbs ----------------------------------------------------------------------------
 
     def start_run(self, config: RunConfig) -> None:
@@ -216,16 +240,20 @@ class RunController(QObject):
     def measure_own_cost(self, config: RunConfig, budget_s: float, done: Callable[[ev.Reply], None]) -> None:
         """Measure what this window costs a model: paired blocks with it and without it.
 
-        `done` gets the reply with the figures. No effect while a run is on.
+        `done` gets the reply with the figures; then what was shown before is shown again. No
+        effect while a run is on.
         """
         if self.active:
             return
+        own = OwnCostRun(budget_s, self._put_aside())
         self._prepare(config)
+        self._own_cost_run = own
 
         def over(reply: ev.Reply) -> None:
-            self._redraw.set_quiet(False)
-            self._end(RunState.IDLE)
+            own.answered = True
             done(reply)
+            if self._run_no is None or not self.active:
+                self._take_up(own.before)  # no run began, so no RunEnd will tell
 
         sent = self._link.send(
             "overhead",
@@ -237,6 +265,58 @@ class RunController(QObject):
         )
         if not sent:
             self._fail(Problem(no_engine(), where="engine"))
+
+    def keep_own_cost(self, model: str, rows: list[dict[str, Any]]) -> None:
+        """Show these figures of our own cost, and keep them on this machine."""
+        value = with_window_rows(self.own_cost, model, rows)
+        self._background.submit(lambda: _keep_own_cost(value), lambda _: None, _log_error)
+        self._on_own_cost(value)
+
+    def _on_own_cost(self, value: dict[str, Any] | None) -> None:
+        self.own_cost = value
+        self.document_changed.emit()
+
+    @property
+    def measuring_own_cost(self) -> bool:
+        """Is it our own cost that is being measured?"""
+        return self._own_cost_run is not None and self.active
+
+    @property
+    def quiet(self) -> bool:
+        """Is the window to leave the machine alone just now?"""
+        return self._redraw.quiet
+
+    def _put_aside(self) -> Shown:
+        return Shown(
+            self.timeline,
+            self._run_no,
+            self.config,
+            self.values,
+            self.values_final,
+            self.document,
+            self.problem,
+            self._started_ns,
+            self._ended_ns,
+            self.state,
+        )
+
+    def _take_up(self, shown: Shown) -> None:
+        """Show again what was put aside; the log goes on."""
+        logs, self.timeline = list(self.timeline.logs), shown.timeline
+        self.timeline.logs.clear()
+        self.timeline.logs.extend(logs)
+        self._redraw.set_quiet(False)
+        self._redraw.flush()
+        self._own_cost_run, self._stage, self._stop_asked_ns = None, None, None
+        self._run_no, self.config, self.document = shown.run_no, shown.config, shown.document
+        self.values, self.values_final, self.problem = shown.values, shown.values_final, shown.problem
+        self._started_ns, self._ended_ns = shown.started_ns, shown.ended_ns
+        self._become(shown.state)
+        self._drawn_revision = -1
+        if not self.values_final:
+            self._final_metrics()
+        self.document_changed.emit()
+        self.metrics_changed.emit()
 
     def _prepare(self, config: RunConfig) -> None:
         """Everything as it is before the first event of a run."""
@@ -362,6 +442,8 @@ class RunController(QObject):
         if event.state == "loading" and self.state is not RunState.STOPPING:
             self._become(RunState.LOADING)
         elif event.state == "running" and self.state is not RunState.STOPPING:
+            if self._own_cost_run is not None:
+                self._own_cost_run.since_ns = self._clock_ns()
             self._become(RunState.RUNNING)
         elif event.state == "stopping":
             self._stop_asked_ns = self._stop_asked_ns or self._clock_ns()
@@ -379,6 +461,10 @@ class RunController(QObject):
 
     def _on_run_end(self, event: ev.RunEnd) -> None:
         if event.run != self._run_no or not self.active:
+            return
+        own = self._own_cost_run
+        if own is not None and own.answered:
+            self._take_up(own.before)
             return
         if event.status == "failed":
             self._fail(self.problem or Problem(event.reason or unknown_failure()))
@@ -466,6 +552,8 @@ class RunController(QObject):
 
     def _end(self, state: RunState) -> None:
         self._ended_ns = self._clock_ns()
+        self._own_cost_run = None
+        self._redraw.set_quiet(False)
         self._redraw.flush()
         self._become(state)
         self._final_metrics()
@@ -495,6 +583,23 @@ class RunController(QObject):
             self.timeline.facts.update(before.facts)
         self.timeline.logs.extend(before.logs)
         self._drawn_revision = -1
+
+
+def read_kept_own_cost() -> dict[str, Any] | None:
+    """The figures kept on this machine, None when there are none. Reads a file."""
+    from profiler.engine.own_cost import read_own_cost
+
+    return read_own_cost()
+
+
+def _keep_own_cost(value: dict[str, Any]) -> None:
+    from profiler.engine.own_cost import save_own_cost
+
+    save_own_cost(value)
+
+
+def _log_error(error: Exception) -> None:
+    LOG.error("the figures of our own cost cannot be used", exc_info=error)
 
 
 _HANDLERS: dict[type, Callable[[RunController, Any], None]] = {

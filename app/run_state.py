@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QCoreApplication
+
+from profiler.config import RunConfig
+from profiler.timeline import Timeline
 
 
 class RunState(StrEnum):
@@ -43,6 +47,32 @@ class Document:
     recording: bool = False
     saved: bool = False
     note: str = ""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """All that the window shows of a run, put aside while something else is measured."""
+
+    timeline: Timeline
+    run_no: int | None
+    config: RunConfig | None
+    values: dict[str, Any] | None
+    values_final: bool
+    document: Document
+    problem: Problem | None
+    started_ns: int
+    ended_ns: int | None
+    state: RunState
+
+
+@dataclass
+class OwnCostRun:
+    """A measurement of our own cost that is going on. `since_ns`: its first block, None before."""
+
+    budget_s: float
+    before: Shown
+    since_ns: int | None = None
+    answered: bool = False
 
 
 def no_engine() -> str:

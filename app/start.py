@@ -14,7 +14,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 
 from app.background import Background
-from app.crash import install_excepthook, set_up_log
+from app.crash import install_excepthook, route_qt_messages, set_up_log
 from app.dialogs import NoDialogs, QtDialogs
 from app.engine_link import EngineLink
 from app.main_window import MainWindow
@@ -33,6 +33,7 @@ from profiler.errors import UsageError
 def run_window(options: Options) -> int:
     """Shows the window until it is closed; returns the exit code."""
     set_up_log()
+    route_qt_messages()
     app = QApplication.instance() or QApplication(sys.argv[:1])
     assert isinstance(app, QApplication)
     app.setApplicationName("decodescope")

@@ -32,8 +32,9 @@ from app.charts.frame import (
 from app.charts.ghosts import bandwidth_ghost
 from app.charts.ticks import end_ticks, format_tick, round_step, round_ticks, stepped_ceiling
 from app.theme import Palette
-from app.widgets import LegendItem
-from profiler.units import format_number
+from app.widgets import ElidedLabel, LegendItem
+from profiler.analysis.busy_windows import TOO_SHORT
+from profiler.units import THIN, format_number
 
 translate = QCoreApplication.translate
 
@@ -83,6 +84,9 @@ class BandwidthChart(ChartCard):
             canvas,
             parent,
         )
+        self.explanation = ElidedLabel(role="muted")
+        self.explanation.hide()
+        self.body.addWidget(self.explanation)
         canvas.pointed.connect(lambda x: self.hovered.emit(None if x is None else round(x)))
         self._plot: PlotCanvas = canvas
         self._smooth: dict[str, BlockStats] = {}
@@ -107,6 +111,7 @@ class BandwidthChart(ChartCard):
         busy: Sequence[BusyWindow] | None = None,
         busy_reason: str | None = None,
         *,
+        busy_window_s: float | None = None,
         running_index: int | None = None,
         gpm: tuple[Floats, Floats] | None = None,
         gpm_reason: str | None = None,
@@ -117,7 +122,7 @@ class BandwidthChart(ChartCard):
 
         reference_gb_s is what 100 % means (GB/s), reference_source where it comes from
         ("measured here", "data sheet"). busy None: not available, busy_reason says why (the
-        legend keeps "n/a"). gpm: (tokens, per cent). measured_peak_gb_s: a line beside a data
+        legend keeps "n/a"). busy_window_s is how far back one reading looks. gpm: (tokens, per cent). measured_peak_gb_s: a line beside a data
         sheet. reason: why there is no model-based line at all (one sentence).
         """
         self._series = [entry for entry in series if len(entry.tokens)]
@@ -135,8 +140,22 @@ class BandwidthChart(ChartCard):
                 self._x_max *= 2
         self._fill(gpm)
         self._legend_items(busy is None, busy_reason, gpm, gpm_reason)
+        self._explain(busy, busy_reason, busy_window_s)
         self._plot.renew_below((self.palette_now.name, self._x_max, self._reference))
         self.shown()
+
+    def _explain(self, busy: Sequence[BusyWindow] | None, reason: str | None, window_s: float | None) -> None:
+        """The one sentence under the axis: what busy time is, or that it is withheld."""
+        text = ""
+        if window_s is not None and busy:
+            text = self.tr("Busy time is the share of time memory was touched in the last {}, not bandwidth.")
+            text = text.format(f"{format_number(window_s, 2)}{THIN}s")
+        elif window_s is not None and reason == TOO_SHORT:
+            text = self.tr("Busy time is withheld: too short for this counter, which looks back {}.")
+            text = text.format(f"{format_number(window_s, 2)}{THIN}s")
+        if self.explanation.text() != text:
+            self.explanation.setText(text)
+        self.explanation.setVisible(bool(text))
 
     def clear(self) -> None:
         """No data; the axes stay."""

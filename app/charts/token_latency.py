@@ -53,11 +53,16 @@ MAX_TRIANGLES = 200
 
 @dataclass(frozen=True)
 class TokenSeries:
-    """Gaps of one request in ms: gap i is the wait for output token i + 2."""
+    """Gaps of one request in ms: gap i is the wait for output token i + 2.
+
+    `forward_ms`: of each gap the time of the forward pass (NaN: not known), None where nobody
+    took it.
+    """
 
     label: str
     gaps_ms: Floats
     warmup: bool = False
+    forward_ms: Floats | None = None
 
 
 class TokenLatencyChart(ChartCard):
@@ -352,11 +357,23 @@ class TokenLatencyChart(ChartCard):
                     painter.setPen(QPen(palette.color("text"), 1.5))
                     painter.setBrush(palette.color("data1"))
                     painter.drawEllipse(QPointF(x, frame.y_px(value)), 4, 4)
+                lines += self._forward_line(index, value)
         median = self._stats.at(at)
         if median is not None:
             lines.append([Run(self.tr("median {} ms").format(format_number(median, 4)), "secondary")])
         width, _ = box_size(lines)
         draw_box(painter, place_beside(x, width, plot.left(), plot.right()), plot.top() + 4, lines, palette)
+
+    def _forward_line(self, index: int, gap_ms: float) -> list[list[Run]]:
+        """How a gap divides into the forward pass and the rest; no line where that is not known."""
+        forward = self._series[self._selected].forward_ms
+        if forward is None or index >= len(forward) or not np.isfinite(forward[index]):
+            return []
+        rest = max(gap_ms - float(forward[index]), 0.0)
+        words = self.tr("forward {} ms").format(format_number(float(forward[index])))
+        return [
+            [Run(words, "text"), Run("  " + self.tr("rest {} ms").format(format_number(rest)), "secondary")]
+        ]
 
     def _pointed(self, x: float | None) -> None:
         self.hovered.emit(None if x is None else round(x))

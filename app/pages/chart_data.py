@@ -15,10 +15,14 @@ from app.charts.bandwidth import BandwidthSeries, BusyWindow
 from app.charts.first_token import FirstTokenBar, Status
 from app.charts.token_latency import TokenSeries, TrendLine
 from profiler.analysis.bandwidth import bytes_model_from_facts, reference_from_facts, step_mbu
+from profiler.analysis.busy_windows import NEEDS_GPU, busy_windows, window_ns
+from profiler.analysis.energy import described_gpu
 from profiler.analysis.steps import StepView, step_view
 from profiler.config import RunConfig
 from profiler.timeline import Request, Run, Timeline
-from profiler.units import NS_PER_MS, format_number
+from profiler.units import NS_PER_MS, NS_PER_S, format_number
+
+US_PER_MS = 1000
 
 Floats = npt.NDArray[np.float64]
 
@@ -50,10 +54,27 @@ def request_label(run: Run, request: Request) -> str:
 def token_series(run: Run, cache: Cache) -> list[TokenSeries]:
     """Gaps of every request that has any, in the order of the run."""
     return [
-        TokenSeries(request_label(run, request), cache.view(request).gaps_ms, request.warmup)
+        TokenSeries(
+            request_label(run, request),
+            cache.view(request).gaps_ms,
+            request.warmup,
+            forward_ms(request, cache.view(request)),
+        )
         for request in run.requests
         if len(cache.view(request).gaps_ms)
     ]
+
+
+def forward_ms(request: Request, view: StepView) -> Floats | None:
+    """Time of the forward pass in each gap, ms (NaN: not known); None where it was not taken."""
+    busy_us = request.busy_us
+    if not len(busy_us):
+        return None
+    at = view.at[1:]
+    known = at < len(busy_us)
+    result = np.full(len(at), np.nan)
+    result[known] = busy_us[at[known]] / US_PER_MS
+    return result
 
 
 def running_index(run: Run, cache: Cache) -> int | None:
@@ -162,6 +183,7 @@ class BandwidthView:
     reference_source: str
     busy: list[BusyWindow] | None
     busy_reason: str | None
+    busy_window_s: float | None
     reason: str | None
     running_index: int | None
 
@@ -182,7 +204,7 @@ def bandwidth_view(timeline: Timeline, run: Run, cache: Cache) -> BandwidthView:
         shown = request
         tokens = np.arange(2, 2 + len(mbu), dtype=np.float64)
         series.append(BandwidthSeries(request_label(run, request), tokens, mbu, request.warmup))
-    busy, busy_reason = _busy_windows(timeline, shown, cache)
+    busy, busy_reason, window_s = _busy(timeline, run, shown)
     reason = no_model or reference.reason if run.facts else None
     return BandwidthView(
         series,
@@ -190,6 +212,7 @@ def bandwidth_view(timeline: Timeline, run: Run, cache: Cache) -> BandwidthView:
         _source_words(reference.source),
         busy,
         busy_reason,
+        window_s,
         _sentence(reason) if reason else None,
         live,
     )
@@ -203,40 +226,17 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
-def _busy_windows(
-    timeline: Timeline, request: Request | None, cache: Cache
-) -> tuple[list[BusyWindow] | None, str | None]:
-    """The driver's memory-busy share, each reading as wide as its window."""
-    columns = next((timeline.samples[n] for n in sorted(timeline.samples) if n.startswith("gpu")), None)
-    if columns is None:
-        return None, "needs an NVIDIA GPU"
-    shares = columns.values("memory_busy_pct")
-    known = np.flatnonzero(np.isfinite(shares))
-    if len(known) == 0:
-        return None, "the driver does not tell it"
-    if request is None or not len(cache.view(request)):
-        return [], None
-    stamps = cache.view(request).t_ns
-    window_ns = _busy_window_ns(timeline, columns.t_ns[known])
-    windows = []
-    for at in known:
-        end = int(columns.t_ns[at])
-        begin = end - window_ns
-        if end <= stamps[0] or begin >= stamps[-1]:
-            continue
-        low, high = np.searchsorted(stamps, (begin, end))
-        inside = bool(begin >= stamps[0] and end <= stamps[-1])
-        windows.append(
-            BusyWindow(float(max(low, 1)), float(min(high, len(stamps))), float(shares[at]), inside)
-        )
-    return windows, None
-
-
-def _busy_window_ns(timeline: Timeline, stamps_ns: npt.NDArray[np.int64]) -> int:
-    """Length of the driver's window: told by the sampler, else the distance of readings."""
-    fact = timeline.facts.get("telemetry")
-    for gpu in fact.get("gpus", []) if isinstance(fact, dict) else []:
-        told = gpu.get("busy_window_ms") if isinstance(gpu, dict) else None
-        if isinstance(told, (int, float)) and told > 0:
-            return round(told * NS_PER_MS)
-    return int(np.median(np.diff(stamps_ns))) if len(stamps_ns) > 1 else 250 * NS_PER_MS
+def _busy(
+    timeline: Timeline, run: Run, request: Request | None
+) -> tuple[list[BusyWindow] | None, str | None, float | None]:
+    """The driver's memory-busy time of a request; why there is none; the counter's window, s."""
+    source = next((name for name in sorted(timeline.samples) if name.startswith("gpu")), None)
+    if source is None:
+        return None, NEEDS_GPU, None
+    window_s = window_ns(timeline.samples[source], described_gpu(timeline, source)) / NS_PER_S
+    if request is None:
+        return [], None, window_s
+    found, reason = busy_windows(timeline, run, request)
+    if reason is not None:
+        return None, reason, window_s
+    return [BusyWindow(*window) for window in found], None, window_s

@@ -23,6 +23,7 @@ from app.pages.chart_data import (
     trend_line,
 )
 from app.pages.telemetry_data import telemetry_view
+from app.panels.definitions import Definitions
 from app.panels.failure_card import FailureCard
 from app.panels.kpi_strip import KpiStrip
 from app.panels.parts import column, row
@@ -70,6 +71,7 @@ class ProfilePage(QWidget):
         # Somewhere for the focus to be before anything is chosen: no ring on the first button.
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self._lay_out()
+        self.definitions = Definitions(self, self.kpis, controller)
         self._connect()
         self._show_empty(True)
 
@@ -184,6 +186,8 @@ class ProfilePage(QWidget):
             self.bandwidth.refresh([], config.output_tokens)
 
     def _show_empty(self, empty: bool) -> None:
+        if empty:
+            self.definitions.card.dismiss()
         self.welcome.setVisible(empty)
         self.keys.setVisible(empty)
         self.kpis.setVisible(not empty)
@@ -193,7 +197,7 @@ class ProfilePage(QWidget):
                 chart.show_ghost(True)
 
     def _on_tick(self) -> None:
-        if self._controller.active:
+        if self._controller.active and not self._controller.quiet:
             self.run_box.refresh(self._controller, self._controller.config)
 
     # -- problems -----------------------------------------------------------------------------
@@ -245,6 +249,7 @@ class ProfilePage(QWidget):
         request = _shown_request(run)
         self.tabs.output.refresh(request)
         self.tabs.set_note(self._text_note(run))
+        self.tabs.notes.show_notes((controller.values or {}).get("notes") or run.notes)
 
     def _draw_charts(self, run: Run) -> None:
         controller, cache = self._controller, self._cache
@@ -279,6 +284,7 @@ class ProfilePage(QWidget):
             view.reference_source,
             view.busy,
             view.busy_reason,
+            busy_window_s=view.busy_window_s,
             running_index=view.running_index,
             reason=view.reason,
         )

@@ -177,7 +177,8 @@ class DefinitionCard(QWidget):
         layout.activate()
         height = layout.totalHeightForWidth(self.width())
         tip_at = anchor.mapTo(host, QPoint(round(self._anchor_x), anchor.height() - 4))
-        left = min(max(tip_at.x() - WIDTH // 2, 8), max(host.width() - WIDTH - 8, 8))
+        side = SHADOW_PX
+        left = min(max(tip_at.x() - WIDTH // 2, side), max(host.width() - WIDTH - side, side))
         self._arrow_x = min(max(tip_at.x() - left, 18), WIDTH - 18) + SHADOW_PX
         self.setGeometry(left - SHADOW_PX, tip_at.y() - SHADOW_PX, self.width(), height)
         self.update()

@@ -124,7 +124,9 @@ def _reference_words(values: dict[str, Any] | None) -> str:
     if mbu.get("reference_gb_s") is None:
         return ""
     text = f"{format_number(mbu['reference_gb_s'])}{THIN}GB/s"
-    return f"{text} {mbu['reference_source']}" if mbu.get("reference_source") else text
+    where = {"measured": QCoreApplication.translate("Definition", "measured here")}
+    source = str(mbu.get("reference_source") or "")
+    return f"{text} {where.get(source, source)}".strip()
 
 
 # -- the formula with numbers -------------------------------------------------------------------
@@ -158,7 +160,7 @@ def _rows(values: dict[str, Any], metric: str) -> list[dict[str, Any]]:
 
 def _of_how_many(count: int) -> str:
     tr = QCoreApplication.translate
-    return "" if count == 1 else tr("Definition", ", nearest to the median of {0}").format(count)
+    return "" if count == 1 else " " + tr("Definition", "(the middle one of {0})").format(count)
 
 
 def _worked_ttft(values: dict[str, Any]) -> str:
@@ -231,7 +233,7 @@ def _worked_mbu(run: Run, values: dict[str, Any]) -> str:
         steps += int(np.count_nonzero(known))
     if not steps or total_ms <= 0:
         return ""
-    each, gap = format_bytes(total_bytes / steps), f"{_number(total_ms / steps)}{THIN}ms"
+    each, gap = format_bytes(total_bytes / steps, binary=False), f"{_number(total_ms / steps)}{THIN}ms"
     result = 100 * total_bytes / (total_ms * 1e-3 * reference.gb_s * GB)
     peak = f"{format_number(reference.gb_s)}{THIN}GB/s"
     return f"{each} ÷ ({gap} × {peak}) = {format_number(result)}{THIN}%"

@@ -26,6 +26,7 @@ class Kpi:
     unit: str
     foot: str = ""
     tip: str = ""
+    mark: str = "none"
 
 
 def kpi_names() -> dict[str, str]:
@@ -157,9 +158,14 @@ def _mbu(mbu: dict[str, Any]) -> Kpi:
         "Kpi",
         "Bytes that a token must read (weights and cache) against what the memory can deliver in that time.",
     )
+    mark = "none"
     if value > 1:
-        tip += " " + tr("Kpi", "Above 100 %: part of the model is served from a cache.")
-    return Kpi("mbu", value, format_number(100 * value, 3), "%", foot, tip)
+        mark, foot = "warning", tr("Kpi", "above 100 %")
+        tip += " " + tr(
+            "Kpi",
+            "Above 100 %: caches serve part of the bytes, or the memory was measured too slow.",
+        )
+    return Kpi("mbu", value, format_number(100 * value, 3), "%", foot, tip, mark)
 
 
 def _throughput(decode: dict[str, Any], whole: dict[str, Any]) -> Kpi:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from PySide6.QtCore import QPoint, Signal
 from PySide6.QtWidgets import QWidget
 
+from app.own_cost import own_cost_words
 from app.panels.parts import row, set_text, tip
 from app.run_controller import RunController
 from app.run_state import RunState
-from app.widgets import Divider, ElidedLabel, StatusMark, make_label
+from app.widgets import Button, Divider, ElidedLabel, StatusMark, make_label
 from profiler.units import format_duration_s, format_number
 
 HEIGHT = 26
 
 
 class StatusBar(QWidget):
-    """State, sampler rate and the window's own pace; environment."""
+    """State, sampler rate, the window's own pace and cost; environment."""
+
+    own_cost_asked = Signal(QPoint)
+    """The words about our own cost were clicked; where a menu may appear (global)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -29,6 +34,11 @@ class StatusBar(QWidget):
         self._layout.addWidget(self._mark)
         self._layout.addWidget(self.state)
         self._layout.addSpacing(8)
+        self.own_cost = Button("", "quiet")
+        self.own_cost.clicked.connect(
+            lambda: self.own_cost_asked.emit(self.own_cost.mapToGlobal(QPoint(0, 0)))
+        )
+        self._layout.addWidget(self.own_cost)
         self._layout.addWidget(self.pace, 1)
         self._right = [make_label("", "secondary") for _ in range(4)]
         for index, part in enumerate(self._right):
@@ -43,6 +53,10 @@ class StatusBar(QWidget):
         kind, words = self._state(controller)
         self._mark.set_kind(kind, words)
         set_text(self.state, words)
+        words, sentence = own_cost_words(controller.own_cost)
+        if self.own_cost.text() != words:
+            self.own_cost.setText(words)
+        tip(self.own_cost, sentence)
         set_text(self.pace, self._pace(controller))
         why = self.tr(
             "While the model computes on the CPU, the window draws only as often as costs 1 % of the machine."

@@ -1,10 +1,11 @@
-"""The tabs below the charts: the answer's text, and the log."""
+"""The tabs below the charts: the answer's text, the log, and what the numbers need said."""
 
 from __future__ import annotations
 
 from PySide6.QtWidgets import QStackedWidget, QTabBar
 
 from app.panels.log import LogView
+from app.panels.notes import NotesView
 from app.panels.output import OutputView
 from app.panels.parts import column, row, set_text
 from app.widgets import Card, ElidedLabel
@@ -14,7 +15,7 @@ HEIGHT = 164
 
 
 class BottomTabs(Card):
-    """Output and Log; a note about the text at the right of the tab bar."""
+    """Output, Log and Notes; a note about the text at the right of the tab bar."""
 
     def __init__(self) -> None:
         super().__init__((12, 2, 8, 8))
@@ -22,15 +23,19 @@ class BottomTabs(Card):
         self.bar = QTabBar()
         self.bar.setDrawBase(False)
         self.bar.setExpanding(False)
-        self.bar.setAccessibleName(self.tr("Output and log"))
+        self.bar.setAccessibleName(self.tr("Output, log and notes"))
         self.bar.addTab(self.tr("Output"))
         self.bar.addTab(self.tr("Log"))
+        self.bar.addTab(self.tr("Notes"))
         self.output = OutputView()
         self.log = LogView()
+        self.notes = NotesView()
+        self.notes.counted.connect(self._count_notes)
         self._note = ElidedLabel(role="muted")
         self._stack = QStackedWidget()
         self._stack.addWidget(self.output)
         self._stack.addWidget(self.log)
+        self._stack.addWidget(self.notes)
         head = row(spacing=12)
         head.addWidget(self.bar)
         head.addStretch(1)
@@ -44,6 +49,9 @@ class BottomTabs(Card):
     def set_note(self, text: str) -> None:
         """One sentence about the text; "" for none."""
         set_text(self._note, text)
+
+    def _count_notes(self, count: int) -> None:
+        self.bar.setTabText(2, self.tr("Notes  {0}").format(count) if count else self.tr("Notes"))
 
     def show_log(self) -> None:
         """Bring the log to the front."""

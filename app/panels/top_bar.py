@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from app.panels.parts import row, set_text
 from app.run_controller import RunController
@@ -15,9 +17,11 @@ HEIGHT = 48
 
 
 class TopBar(QWidget):
-    """Page title, session name and state, Open and Save as."""
+    """Page title, session name and state, Open, Save as and Export."""
 
-    def __init__(self, open_action: QAction, save_action: QAction) -> None:
+    def __init__(
+        self, open_action: QAction, save_action: QAction, export_actions: Sequence[QAction] = ()
+    ) -> None:
         super().__init__()
         self.setFixedHeight(HEIGHT)
         self.setProperty("surface", "window")
@@ -38,11 +42,23 @@ class TopBar(QWidget):
         layout.addStretch(1)
         layout.addWidget(self.open_button)
         layout.addWidget(self.save_button)
+        self.export_button = Button(self.tr("Export"), "", "export")
+        self.export_button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self._export_actions = list(export_actions)
+        menu = QMenu(self.export_button)
+        menu.addActions(self._export_actions)
+        self.export_button.setMenu(menu)
+        self.export_button.setVisible(bool(export_actions))
+        layout.addWidget(self.export_button)
         self._mark.hide()
 
     def refresh(self, controller: RunController) -> None:
         """Show the document that the controller holds."""
         document, run = controller.document, controller.run
+        over = run is not None and controller.values is not None and controller.values_final
+        for action in self._export_actions:
+            action.setEnabled(over)
+        self.export_button.setEnabled(over)
         if run is None and not controller.active:
             set_role(self.name, "secondary")
             set_text(self.name, self.tr("No session yet"))

@@ -108,6 +108,9 @@ class KpiTile(QWidget):
         self._spark: Sequence[float] = ()
         self._dots = False
         self._reason = ""
+        self._open = False
+        self.setAttribute(Qt.WidgetAttribute.WA_Hover)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setMinimumHeight(72)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Expanding)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -147,6 +150,16 @@ class KpiTile(QWidget):
             self._mark = kind
             self._tell()
 
+    def set_open(self, on: bool) -> None:
+        """Its definition is shown: the icon stays."""
+        self._open = on
+        self.update()
+
+    @property
+    def info_x(self) -> float:
+        """The middle of the info icon, px from the left."""
+        return self.width() - 15 - (18 if self._mark != "none" else 0)
+
     def set_spark(self, values: Sequence[float], dots: bool = False) -> None:
         """Values for the small line (or discs); empty for none."""
         self._spark, self._dots = values, dots
@@ -173,6 +186,11 @@ class KpiTile(QWidget):
         else:
             super().keyPressEvent(event)
 
+    @property
+    def _tells(self) -> bool:
+        """Is the info icon shown?"""
+        return self._open or self.underMouse() or self.hasFocus()
+
     def _tell(self) -> None:
         mark = {"ok": "target met", "bad": "target missed", "warning": "look here"}.get(self._mark, "")
         self.setAccessibleName(self._name)
@@ -194,10 +212,13 @@ class KpiTile(QWidget):
         left, right = 12, width - 8
         painter.setFont(ui_font(12, 500))
         painter.setPen(palette.color("secondary"))
-        room = right - left - (20 if self._mark != "none" else 0)
+        marks = (self._mark != "none") + self._tells
+        room = right - left - (20 if marks else 0) - (18 if marks == 2 else 0)
         self._text(painter, left, top + 15, room, self._name)
         if self._mark != "none":
             paint_mark(painter, self._mark, QRectF(right - 14, top + 4, 14, 14), palette)
+        if self._tells:
+            paint_mark(painter, "info", QRectF(self.info_x - 7, top + 4, 14, 14), palette)
         painter.setFont(ui_font(20, 600))
         painter.setPen(palette.color("muted" if self._value == DASH else "text"))
         painter.drawText(QPointF(left, top + 41), self._value)

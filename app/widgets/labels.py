@@ -24,7 +24,7 @@ def restyle(widget: QWidget) -> None:
 
 def set_role(widget: QWidget, role: str) -> None:
     """Give a label its style: headline, page, title, strong, secondary, muted, field, mono,
-    kpi, kpiUnit, ok, warning, bad, key, tag, or "" for body text."""
+    note, monoNote, kpi, kpiUnit, ok, warning, bad, key, tag, tagMuted, or "" for body text."""
     if widget.property("role") != role:
         widget.setProperty("role", role)
         restyle(widget)

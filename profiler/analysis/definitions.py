@@ -280,6 +280,17 @@ DEFINITIONS: tuple[Definition, ...] = (
         _RULES,
     ),
     Definition(
+        "ttft_floor_ms",
+        "Compute limit of TTFT",
+        "ms",
+        "FLOPs of the prompt / FLOP rate of a large matrix product in the model's dtype",
+        "The shortest TTFT that this device's arithmetic allows: 2 FLOPs a parameter and token (the "
+        "output table for the last token only, of the experts the active ones), plus attention.",
+        "Norms, softmax, tokenising, sampling, launching.",
+        "the rate was not measured, or in another dtype; the prompt's length is not known",
+        _RULES,
+    ),
+    Definition(
         "joules_per_token",
         "Energy per token",
         "J",

@@ -217,9 +217,17 @@ def environment(machine: dict[str, Any] | None, facts: dict[str, Any]) -> dict[s
         "hardware": machine.get("hardware"),
         "software": {**(machine.get("software") or {}), **(facts.get("software") or {})},
         "driver": machine.get("driver"),
+        "gpus": [_gpu_identity(gpu) for gpu in machine.get("gpus") or []],
         "gpu_reason": machine.get("gpu_reason"),
         "gc": "collected and frozen after the warm-up",
     }
+
+
+def _gpu_identity(gpu: dict[str, Any]) -> dict[str, Any]:
+    """A GPU's part of the manifest: what it is and what limits it, nothing that drifts."""
+    limits = gpu.get("limits")
+    names = ("index", "name", "uuid", "pci_bus_id", "driver")
+    return {**{name: gpu.get(name) for name in names}, **(limits if isinstance(limits, dict) else {})}
 
 
 def recording_path(folder: Path, config: RunConfig) -> Path:

@@ -90,7 +90,7 @@ class FakeClient:
             told = self.refuse[verb]
             self.feed([ev.Reply(number, False, None, told.message, told.detail, told.field, told.exit_code)])
             return number
-        if verb == "run":
+        if verb in ("run", "overhead"):
             self.config = make_config(args["config"])
             self.run_id = number
             return number
@@ -137,8 +137,8 @@ class FakeClient:
         """The model is being loaded."""
         self.feed([ev.State("loading", self.clock_ns), ev.Progress("load", done, total, "bytes")])
 
-    def begin(self, gpu: bool = False) -> None:
-        """The run starts: facts, recording, state."""
+    def begin(self, gpu: bool = False, reply: bool = True) -> None:
+        """The run starts: facts, recording, state; `reply` off for a measurement of our own cost."""
         assert self.config is not None and self.run_id is not None
         device = "cuda:0" if gpu else "cpu"
         model = {"label": "SmolLM2 135M shape", "device": device, "random_weights": True, "kind": "preset"}
@@ -169,7 +169,7 @@ class FakeClient:
                 ev.Fact("telemetry", _telemetry_fact(gpu)),
                 ev.Recording(str(self.path), "recording", ""),
                 ev.State("running", self.clock_ns),
-                ev.Reply(self.run_id, True, {"run": 1, "path": str(self.path)}),
+                *([ev.Reply(self.run_id, True, {"run": 1, "path": str(self.path)})] if reply else []),
             ]
         )
 
@@ -245,8 +245,19 @@ class FakeClient:
                     "temperature_c": 50.0 + 0.2 * index,
                     "gpu_busy_pct": 42.0,
                     "memory_busy_pct": 9.0 + index % 3,
+                    "busy_window_ms": 250.0,
                 }
                 self.feed([ev.Sample(t_ns, "gpu0", values, 400_000)])
+
+    def own_cost_measured(self, rows: list[dict[str, Any]] | None) -> None:
+        """The end of a measurement of our own cost; `rows` None: it was not finished."""
+        assert self.run_id is not None
+        message = "The measurement was not finished (stopped by the user)."
+        reply = ev.Reply(self.run_id, rows is not None, {"variants": rows} if rows else None)
+        if rows is None:
+            reply = ev.Reply(self.run_id, False, None, message)
+        end = ev.RunEnd(1, self.clock_ns, "finished" if rows else "stopped", None)
+        self.feed([reply, ev.State("ready", self.clock_ns), end])
 
     def finish(self, status: str = "finished", reason: str | None = None) -> None:
         """The run is over and its file closed."""

@@ -134,8 +134,8 @@ def one_holder_kill(folder: Path, delay_s: float, script: Path) -> None:
         run = reader.timeline().runs[1]
         assert run.status == "interrupted"
         assert run.reason == "the window ended unexpectedly"
-        (request,) = reader.timeline().iter_requests()
-        assert request.end_status == "cancelled"
+        # On a busy machine the first request may not have begun at the moment of the kill.
+        assert [r.end_status for r in reader.timeline().iter_requests()] in ([], ["cancelled"])
     tokens_recorded(path, killed_ns)
 
 

@@ -240,12 +240,12 @@ def test_kill_of_a_real_worker_and_of_its_engine(tmp_path: Path) -> None:
     for _ in range(2):
         session = Session(tmp_path / "library")
         session.run("preset:nano", output_tokens=4000, warmup=0, repeats=1)
-        session.wait_for(ev.Steps, timeout_s=60)
+        session.wait_for(ev.Steps, timeout_s=120)
         kill(session.worker.pid)
         assert "SIGKILL" in session.wait_for(ev.Failure, timeout_s=2).message
         assert session.wait_for(ev.RunEnd, timeout_s=2).status == "failed"
         session.run("preset:nano", output_tokens=4000, warmup=0, repeats=1)
-        session.wait_for(ev.Steps, timeout_s=60)
+        session.wait_for(ev.Steps, timeout_s=120)
         assert session.client.pid is not None
         left = descendants(session.client.pid)
         kill(session.client.pid)

@@ -304,7 +304,7 @@ def test_a_broken_tokenizer_is_named(tmp_path: Path) -> None:
 
 
 def test_an_unknown_attention_is_one_sentence() -> None:
-    with pytest.raises(ModelError, match="'no_such_kernel'"):
+    with pytest.raises(UsageError, match="'no_such_kernel'"):
         load("preset:nano", attn="no_such_kernel")
 
 
@@ -312,7 +312,7 @@ def test_devices_that_are_not_there() -> None:
     import torch
 
     if not torch.cuda.is_available():
-        with pytest.raises(ModelError, match="not available"):
+        with pytest.raises(UsageError, match="not available"):
             load("preset:nano", device="cuda:3")
     with pytest.raises(UsageError, match="tpu"):
         load("preset:nano", device="tpu")

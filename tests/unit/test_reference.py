@@ -6,7 +6,10 @@ import json
 
 import pytest
 
-from profiler.worker.reference import buffer_bytes, choose, measure_bandwidth, measure_flops
+from profiler.config import RunConfig
+from profiler.worker.reference import _faster, buffer_bytes, choose, measure_bandwidth, measure_flops
+from profiler.worker.ruler import reference_fact
+from profiler.worker.sources.presets import preset_source
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -98,3 +101,30 @@ def test_a_device_that_is_not_there() -> None:
     bandwidth, flops = measure_bandwidth("cuda:0", None, 0.05), measure_flops("cuda:0", "bf16", 0.05)
     assert bandwidth["gb_s"] is None and "could not be measured" in bandwidth["reason"]
     assert flops["tflop_s"] is None and "could not be measured" in flops["reason"]
+
+
+def test_the_fastest_product_is_taken_not_the_largest() -> None:
+    # 8 times the work in 8 times the time is alike; in 9 times it is slower.
+    assert _faster((256, 100), (512, 800)) == (512, 800)
+    assert _faster((256, 100), (512, 900)) == (256, 100)
+
+
+def test_the_fact_of_a_run_holds_both_rates() -> None:
+    pytest.importorskip("torch")
+    shape = preset_source("preset:nano").shape
+    config = RunConfig(model="preset:nano", device="cpu", dtype="fp32", measure_reference=False)
+    off = reference_fact(config, shape)
+    assert (off["gb_s"], off["compute"], off["source"]) == (None, None, None)
+    assert "switched off" in off["reason"]
+
+
+@pytest.mark.slow
+def test_the_fact_of_a_run_measured() -> None:
+    pytest.importorskip("torch")
+    config = RunConfig(model="preset:nano", device="cpu", threads=1)
+    fact = reference_fact(config, preset_source("preset:nano").shape)
+    json.dumps(fact, allow_nan=False)
+    assert fact["gb_s"] > 0 and (fact["source"], fact["device"]) == ("measured", "cpu")
+    # auto: as the preset's weights are stored.
+    assert fact["compute"]["tflop_s"] > 0 and fact["compute"]["dtype"] == "bf16"
+    assert fact["compute"]["threads"] == 1

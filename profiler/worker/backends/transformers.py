@@ -66,6 +66,7 @@ class TransformersBackend:
 
             from profiler.worker.footprint import footprint, kv_facts
             from profiler.worker.sources import build
+            from profiler.worker.torch_facts import torch_facts
         transformers.logging.set_verbosity_error()
         if cancelled():
             raise Stopped
@@ -127,41 +128,18 @@ class TransformersBackend:
             },
             "footprint": self._footprint,
             "reference": reference,
-            "software": {
-                "torch": torch.__version__,
-                "torch_cuda": torch.version.cuda,
-                "transformers": transformers.__version__,
-                "threads": torch.get_num_threads(),
-                "interop_threads": torch.get_num_interop_threads(),
-            },
+            "software": torch_facts(),
         }
         return LoadInfo(facts=facts, spans=spans, notes=notes, device_uuids=uuids)
 
     def _reference(self, config: RunConfig, progress: ProgressCall, spans: list[tuple[str, int, int]]) -> Any:
-        if not config.measure_reference:
-            return {
-                "gb_s": None,
-                "source": None,
-                "advertised_gb_s": None,
-                "llc_bytes": None,
-                "reason": "the reference measurement was switched off",
-            }
-        from profiler.worker.reference import measure_bandwidth
-        from profiler.worker.sources.device import resolve_device
+        from profiler.worker.ruler import reference_fact
 
+        if not config.measure_reference:
+            return reference_fact(config, self._source.shape)
         progress("reference", 0, None, "")
         with _span(spans, "reference"):
-            try:
-                result = measure_bandwidth(str(resolve_device(config.device)), config.threads)
-            except (RuntimeError, MemoryError, OSError) as error:
-                result = {
-                    "gb_s": None,
-                    "advertised_gb_s": None,
-                    "llc_bytes": None,
-                    "reason": f"the memory bandwidth could not be measured: {error}",
-                }
-        result.setdefault("source", "measured" if result.get("gb_s") is not None else None)
-        return result
+            return reference_fact(config, self._source.shape)
 
     def _generation_setup(self) -> None:
         """Every EOS id of the model and its tokenizer; our own copy of the generation settings."""

@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from profiler.errors import DecodescopeError, ModelError
+from profiler.errors import DecodescopeError, ModelError, UsageError
 from profiler.shapes import resolve_dtype
 from profiler.worker.sources.device import check_dtype, dtype_name, resolve_device, torch_dtype
 from profiler.worker.sources.environment import prepare_environment
-from profiler.worker.sources.explain import explain
+from profiler.worker.sources.explain import about_attention, explain
 from profiler.worker.sources.source import LoadCancelled, ModelSource, Progress
 
 _SHOWN_KEYS = 3
@@ -88,7 +88,10 @@ def load(
     except (DecodescopeError, LoadCancelled):
         raise
     except Exception as error:
-        raise ModelError(explain(source, target, attn, error), detail=traceback.format_exc()) from error
+        text, detail = explain(source, target, attn, error), traceback.format_exc()
+        if about_attention(attn, error):
+            raise UsageError(text, detail, field="attn") from error
+        raise ModelError(text, detail) from error
     in_force = getattr(model.config, "_attn_implementation", None)
     return LoadedModel(
         model=model,

@@ -19,7 +19,7 @@ def explain(source: ModelSource, device: Any, attn: str, error: Exception) -> st
             f"There is not enough memory on {device} to load {what}; choose a smaller dtype, a smaller "
             f"model or another device."
         )
-    if attn != "auto" and ("attn_implementation" in low or "attention" in low or "flash" in low):
+    if about_attention(attn, error):
         return f"{what} cannot use the attention {attn!r} here; choose auto, sdpa or eager."
     if "weights_only" in low or "unpickl" in low or "unsupported global" in low:
         return (
@@ -41,6 +41,12 @@ def explain(source: ModelSource, device: Any, attn: str, error: Exception) -> st
             f"another model."
         )
     return f"{what} could not be loaded ({type(error).__name__}: {_first_sentence(text)}); see the log."
+
+
+def about_attention(attn: str, error: Exception) -> bool:
+    """Is it the chosen attention that cannot be had, and not the model?"""
+    low = str(error).lower()
+    return attn != "auto" and ("attn_implementation" in low or "attention" in low or "flash" in low)
 
 
 def _first_sentence(text: str) -> str:

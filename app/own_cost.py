@@ -15,6 +15,8 @@ from profiler.units import MINUS, THIN, format_number
 VARIANT = "window"
 SCHEMA = "decodescope.overhead/1"
 BUDGET_S = 90.0
+WIDEST_HALF_WIDTH = 0.05
+"""With an interval wider than this either way, the ratio itself would say nothing."""
 _TAKEN = ("model", "device", "dtype", "attn", "threads", "cache", "trust_remote_code", "allow_download")
 
 
@@ -58,6 +60,8 @@ def own_cost_words(value: dict[str, Any] | None) -> tuple[str, str]:
     )
     bounds = row.get("itl_mean_ratio_ci95")
     if isinstance(bounds, list) and len(bounds) == 2:
+        if (bounds[1] - bounds[0]) / 2 > WIDEST_HALF_WIDTH:
+            text = tr("OwnCost", "own cost: lost in noise (measured)")
         tip += tr("OwnCost", ", 95 % interval {0} to {1}").format(*map(_per_cent, bounds))
     if row.get("blocks"):
         tip += tr("OwnCost", "; {0} blocks of each").format(row["blocks"])

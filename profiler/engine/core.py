@@ -16,7 +16,7 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -27,12 +27,12 @@ from profiler.engine import inspection
 from profiler.engine.handshake import Handshake
 from profiler.engine.job import Job, load_key
 from profiler.engine.own_cost import OwnCost
-from profiler.engine.recorder import Recorder
+from profiler.engine.recording import Recordings
 from profiler.engine.sampling import Sampling
 from profiler.engine.worker_handle import WorkerHandle
-from profiler.errors import DecodescopeError, ModelError, SessionError, SessionExists, UsageError
-from profiler.paths import library_dir, log_dir
-from profiler.session import files, move
+from profiler.errors import DecodescopeError, ModelError, SessionError, UsageError
+from profiler.paths import log_dir
+from profiler.session import files
 from profiler.units import NS_PER_S
 
 Publish = Callable[[Sequence[ev.Event]], None]
@@ -67,14 +67,11 @@ class Engine:
         self._loaded: dict[str, Any] | None = None
         self._loaded_key: str | None = None
         self._job: Job | None = None
-        self._recorder: Recorder | None = None
+        self._recordings = Recordings(library, self._tell, clock)
         self._sampling: Sampling | None = None
-        self._last_path: Path | None = None
-        self._pending_save: tuple[Path, bool] | None = None
         self._ending_reason: str | None = None
         self._kill_asked = False
         self._kill_at_ns: int | None = None
-        self._told_problem: str | None = None
         self._sampled: deque[ev.Event] = deque()
         self._early: deque[ev.Event] = deque(maxlen=500)
         self._background: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
@@ -170,24 +167,16 @@ class Engine:
 
     def _verb_save_as(self, number: int, args: dict[str, Any]) -> None:
         target = Path(args["path"])
-        overwrite = bool(args.get("overwrite"))
-        files.check_target(target, overwrite=overwrite)
-        if self._recorder is not None:
-            self._pending_save = (target, overwrite)
+        action = self._recordings.save_as(target, overwrite=bool(args.get("overwrite")))
+        if action is None:
             self._reply(number, {"path": str(target), "when": "at the end of the run"})
             return
-        if self._last_path is None:
-            raise UsageError("There is no recording to save yet; start a run first.")
-        source = self._last_path
 
         def done(_: Any) -> None:
-            self._last_path = target
-            self._emit([ev.Recording(str(target), "recorded", target.stem)], record=False)
+            self._recordings.moved(target)
             self._reply(number, {"path": str(target), "when": "now"})
 
-        self._in_background(
-            lambda: move.save_as(source, target, overwrite=overwrite), done, self._refuser(number)
-        )
+        self._in_background(action, done, self._refuser(number))
 
     def _verb_shutdown(self, number: int, _args: dict[str, Any]) -> None:
         self._ending_reason = "the program was closed"
@@ -196,8 +185,7 @@ class Engine:
 
     def redraws(self, intervals: Iterable[Sequence[int]]) -> None:
         """The window was drawing in these (start, end) intervals, ns."""
-        if self._recorder is not None:
-            self._recorder.write([ev.Interval("redraw", start, end) for start, end in intervals])
+        self._recordings.write([ev.Interval("redraw", start, end) for start, end in intervals])
 
     def parent_gone(self) -> None:
         """The window's process has ended: stop the run, close the file, end."""
@@ -245,9 +233,9 @@ class Engine:
         self._advance()
         while not self._background.empty():
             self._carry_on(self._background.get())
-        if self._recorder is not None:
-            self._recorder.tick(self.now_ns())
-            self._tell_problem(self._recorder)
+        problem = self._recordings.tick()
+        if problem is not None:
+            self._stop_for(problem)
         return [handle for handle in ready if handle in watch]
 
     def _advance(self) -> None:
@@ -282,7 +270,7 @@ class Engine:
             self._worker_replied(reply)
 
     def _drain_samples(self) -> None:
-        if self._recorder is None:
+        if not self._recordings.open:
             return  # the first reading waits for the file
         batch = [self._sampled.popleft() for _ in range(len(self._sampled))]
         if batch:
@@ -292,8 +280,8 @@ class Engine:
         """Record first, then show."""
         if not events:
             return
-        if record and self._recorder is not None:
-            self._recorder.write(events)
+        if record and self._recordings.open:
+            self._recordings.write(events)
         elif record:
             # What a load says (warnings of libraries) belongs into the file that comes after it.
             self._early.extend(event for event in events if isinstance(event, ev.Log))
@@ -469,16 +457,10 @@ class Engine:
     def _start_run(self, job: Job) -> None:
         assert self._worker is not None and self._loaded is not None and self._sampling is not None
         try:
-            self._recorder = self._open_recording(job)
-        except (SessionError, OSError) as error:
-            wrapped = (
-                error
-                if isinstance(error, SessionError)
-                else SessionError(f"No recording can be made: {error}.")
-            )
-            self._fail_job(wrapped)
+            self._recordings.start(job)
+        except SessionError as error:
+            self._fail_job(error)
             return
-        self._told_problem = None
         label = self._loaded["facts"].get("model", {}).get("label") or job.config.model
         start = ev.RunStart(
             job.run,
@@ -496,33 +478,19 @@ class Engine:
         if self._handshake is not None:
             events += self._handshake.events(job.run)
         events.append(ev.Fact("telemetry", self._sampling.facts()))
-        self._recorder.write(list(self._early))
+        self._recordings.write(list(self._early))
         self._early.clear()
         self._emit(events)
         self._drain_samples()
-        self._recorder.commit()
-        self._emit([ev.Recording(str(self._recorder.path), "recording", job.name)], record=False)
+        self._recordings.commit()
         self._stage(job, "run")
         self._set_state("running")
         args = {"config": job.config.model_dump(), "run": job.run, "first_no": job.first_no}
         if job.own_cost is not None:
             job.reply_id = self._worker.send("overhead", variants=job.own_cost.variants, **args)
         else:
-            self._reply(job.number, {"run": job.run, "path": str(self._recorder.path)})
+            self._reply(job.number, {"run": job.run, "path": str(self._recordings.path)})
             job.reply_id = self._worker.send("run", **args)
-
-    def _open_recording(self, job: Job) -> Recorder:
-        facts = inspection.session_facts(self.now_ns())
-        if job.path is not None:
-            return Recorder(job.path, facts, job.name or job.path.stem, replace=job.overwrite)
-        folder = self._library or library_dir()
-        folder.mkdir(parents=True, exist_ok=True)
-        while True:
-            path = inspection.recording_path(folder, job.config)
-            try:
-                return Recorder(path, facts, job.name or path.stem)
-            except SessionExists:
-                continue  # another engine took the name in this moment
 
     def _run_over(self, job: Job, reply: ev.Reply) -> None:
         status = reply.value["status"] if reply.ok and isinstance(reply.value, dict) else "error"
@@ -547,13 +515,9 @@ class Engine:
             # Again: what turned out to be missing is known only now.
             self._emit([ev.Fact("telemetry", self._sampling.facts())])
             self._sampling = None
-        recorder, self._recorder = self._recorder, None
         end = ev.RunEnd(job.run, self.now_ns(), status, reason)
-        if recorder is not None:
-            recorder.write([end])
-            recorder.commit()
-            self._summarise(recorder, job.run)
-            self._last_path = self._close_recording(recorder)
+        self._recordings.write([end])
+        self._recordings.close(job.run)
         if job.own_cost is not None:
             self._throw_away(job)
         self._job = None
@@ -563,62 +527,21 @@ class Engine:
         if job.then_finish:
             self.finished = True
 
-    def _summarise(self, recorder: Recorder, run: int) -> None:
-        """Figures for the library's list; a session without them is still whole."""
-        try:
-            recorder.set_summary(run, inspection.summary_of(recorder.path, run))
-        except Exception:  # noqa: BLE001 - odd data must not keep a file from being closed
-            text = "The summary for the library could not be made."
-            self._publish([ev.Log("error", self.now_ns(), "engine", text, traceback.format_exc())])
-
-    def _rescue_folders(self) -> Iterator[Path]:
-        """Where a recording goes when its own disk is full."""
-        try:
-            yield self._library or library_dir()
-        except OSError:
-            pass
-        yield Path(tempfile.gettempdir())
-
     def _throw_away(self, job: Job) -> None:
         """The session of a measurement of ourselves has served; its answer is the figures."""
-        if self._last_path is not None:
-            shutil.rmtree(self._last_path.parent, ignore_errors=True)
-            self._last_path = None
+        if job.path is not None:
+            shutil.rmtree(job.path.parent, ignore_errors=True)
+            self._recordings.last_path = None
         if job.answer is not None:
             self._reply(job.number, job.answer)
         else:
             self._refuse(job.number, DecodescopeError(_unfinished(self._ending_reason)))
 
-    def _close_recording(self, recorder: Recorder) -> Path:
-        path = recorder.close(self._rescue_folders())
-        pending, self._pending_save = self._pending_save, None
-        message = recorder.problem
-        if recorder.rescued is not None:
-            message = f"{message} Everything that was recorded is in {path} instead."
-            self._publish([ev.Failure("disk", self.now_ns(), message, None, exit_code=2)])
-        if pending is not None and message is None:
-            target, overwrite = pending
-            try:
-                move.save_as(path, target, overwrite=overwrite)
-                path = target
-            except SessionError as error:
-                message = f"{error.message} The recording is kept in {path}."
-                self._emit(
-                    [ev.Failure("disk", self.now_ns(), message, error.detail, exit_code=2)], record=False
-                )
-        elif message is not None and recorder.rescued is None:
-            self._tell_problem(recorder)
-        state = "recorded" if message is None else "failed"
-        self._emit([ev.Recording(str(path), state, path.stem, message)], record=False)
-        return path
-
     def _fail_job(self, error: DecodescopeError) -> None:
         """Before a run has begun: nothing is recorded."""
         job, self._job = self._job, None
         assert job is not None
-        if self._sampling is not None:
-            self._sampling.stop()
-            self._sampling = None
+        self._drop_sampling()
         if job.stage == "load":
             self._drop_worker()
         field = getattr(error, "field", None)
@@ -668,7 +591,7 @@ class Engine:
         how, words = worker.exit_text, worker.last_words()
         worker.close(0.0)
         job = self._job
-        if job is None:
+        if job is None or job.stage == "check":
             if not self._kill_asked:
                 self._emit([ev.Log("warning", self.now_ns(), "engine", f"The idle worker was {how}.", words)])
             if job is None:
@@ -703,39 +626,37 @@ class Engine:
 
     def resync(self) -> ev.Resync:
         """Commits and says where a subscriber that lagged can read what it missed."""
-        if self._recorder is not None:
-            self._recorder.commit()
-            return ev.Resync(str(self._recorder.path), self._job.run if self._job else None)
-        if self._last_path is not None:
-            return ev.Resync(str(self._last_path))
-        return ev.Resync("")  # nothing was recorded yet, so nothing was missed
+        self._recordings.commit()
+        path = self._recordings.path
+        run = self._job.run if self._job is not None and self._recordings.open else None
+        # Without a path nothing was recorded yet, so nothing was missed.
+        return ev.Resync("" if path is None else str(path), run)
 
     def abandon(self, reason: str) -> None:
         """The engine itself failed: whatever runs is ended and its file closed."""
-        if self._job is not None and self._recorder is not None:
+        if self._job is not None and self._recordings.open:
             self._end_run(self._job, "interrupted", reason)
 
     def close(self) -> None:
         """Ends worker and recording. Idempotent."""
-        if self._job is not None and self._recorder is not None:
+        if self._job is not None and self._recordings.open:
             self._end_run(self._job, "interrupted", self._ending_reason or "the engine was closed")
         self._drop_worker()
         if self._sampling is not None:
             self._sampling.stop()
             self._sampling = None
 
-    def _tell_problem(self, recorder: Recorder) -> None:
-        if recorder.problem is not None and recorder.problem != self._told_problem:
-            self._told_problem = recorder.problem
-            message = (
-                f"Recording stopped: {recorder.problem} What was recorded before is kept in {recorder.path}."
-            )
-            self._publish([ev.Failure("disk", self.now_ns(), message, None, exit_code=2)])
-            if self._job is not None and self._worker is not None:
-                self._job.stop_asked = True
-                self._job.ending_status = "failed"
-                self._ending_reason = recorder.problem
-                self._worker.ask_stop()
+    def _tell(self, event: ev.Event) -> None:
+        """Something about the recording itself: for the subscriber, not for the file."""
+        self._publish([event])
+
+    def _stop_for(self, problem: str) -> None:
+        """The disk takes no more: end the run while everything is still at hand."""
+        if self._job is not None and self._worker is not None:
+            self._job.stop_asked = True
+            self._job.ending_status = "failed"
+            self._ending_reason = problem
+            self._worker.ask_stop()
 
 
 def _wrapped(problem: Exception) -> DecodescopeError:

@@ -42,6 +42,7 @@ def test_a_blocked_window_changes_no_stamp_and_loses_no_event(qtbot: QtBot, tmp_
             "repeats": 1,
         }
     )
+
     def seen() -> int:
         return sum(len(request) for request in controller.timeline.requests.values())
 

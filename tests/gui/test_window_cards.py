@@ -254,6 +254,8 @@ def test_own_cost_in_words() -> None:
     text, tip = own_cost_words({"model": "preset:small", "variants": [ROW]})
     assert text == f"own cost: ITL +0.4{THIN}% (measured)"
     assert f"95 % interval {MINUS}0.3{THIN}% to +1.1{THIN}%; 24 blocks" in tip
+    noisy = {**ROW, "itl_mean_ratio": 0.87, "itl_mean_ratio_ci95": [0.46, 1.45]}
+    assert own_cost_words({"variants": [noisy]})[0] == "own cost: lost in noise (measured)"
     for nothing in (None, {"variants": []}, {"variants": [{**ROW, "itl_mean_ratio": None}]}):
         assert own_cost_words(nothing)[0] == "own cost: not measured"
 

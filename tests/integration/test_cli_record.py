@@ -149,6 +149,48 @@ def test_interrupt_keeps_the_session(tmp_path: Path, how: str) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["x.dscope"]
 
 
+def test_an_interrupt_of_the_whole_group_while_starting(tmp_path: Path) -> None:
+    """As a terminal sends it: to every process. No traceback, no blame on the model."""
+    for delay_s in (0.1, 0.6, 1.2, 1.6):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "profiler", "record", "--model", "synthetic:load_s=5", "--out",
+             str(tmp_path / "x.dscope")],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(), start_new_session=True,
+        )  # fmt: skip
+        time.sleep(delay_s)
+        os.killpg(process.pid, signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=20)
+        assert "Traceback" not in stderr + stdout, stderr
+        # Python itself may not have come to our first line yet.
+        assert process.returncode in (130, -signal.SIGINT), stderr
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_home_a_named_session_is_whole(tmp_path: Path) -> None:
+    out = tmp_path / "x.dscope"
+    result = dscope("record", *FAST, "--quiet", "--out", out, DECODESCOPE_HOME="/dev/null/x")
+    assert result.returncode == 0, result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["x.dscope"]
+    assert dscope("verify", out).returncode == 0
+
+
+def test_a_reader_that_goes_away_ends_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "x.dscope"
+    record = ["-m", "profiler", "record", *FAST, "--out", str(out)]
+    for command in (
+        record,
+        ["-m", "profiler", "report", str(out)],
+        ["-m", "profiler", "report", str(out), "--json"],
+    ):
+        process = subprocess.Popen(
+            [sys.executable, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment()
+        )
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.wait(60) == 0
+    assert SessionReader.open(out).timeline().runs[1].status == "finished"
+
+
 def test_kill_of_record_leaves_a_readable_session(tmp_path: Path) -> None:
     out = tmp_path / "x.dscope"
     process = start("--model", "synthetic:ttft_ms=5,itl_ms=5", "--output-tokens", "100000", "--out", str(out))

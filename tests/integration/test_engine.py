@@ -176,3 +176,40 @@ def test_closing_while_running_stops_and_keeps(session: Session) -> None:
     (path,) = session.library.iterdir()
     saved = read(path)
     assert saved.runs[1].status == "stopped" and "closed" in (saved.runs[1].reason or "")
+
+
+def test_closing_in_a_prefill_that_cannot_be_stopped_keeps_the_file_whole(session: Session) -> None:
+    session.run("synthetic:ttft_ms=60000", output_tokens=5, warmup=0)
+    session.wait_for(ev.RequestStart)
+    session.worker.suspend()  # deaf, as in a long forward pass
+    session.close()
+    (path,) = session.library.iterdir()
+    assert read(path).runs[1].status == "stopped"
+
+
+def test_an_odd_path_is_refused_and_the_run_goes_on(session: Session, tmp_path: Path) -> None:
+    session.run("synthetic:ttft_ms=5,itl_ms=5", output_tokens=60, repeats=1, warmup=0)
+    session.wait_for(ev.Steps)
+    for name in ("x" * 300, "nul\0"):
+        reply = session.reply(session.client.send("save_as", path=str(tmp_path / f"{name}.dscope")))
+        assert not reply.ok and reply.exit_code == 2
+    assert session.wait_for(ev.RunEnd).status == "finished"
+
+
+def test_kill_and_start_at_once(session: Session) -> None:
+    for _ in range(3):
+        session.run("synthetic:ttft_ms=1,itl_ms=1", output_tokens=5, repeats=1, warmup=0)
+        assert session.wait_for(ev.RunEnd).status == "finished"
+        session.client.send("kill")
+
+
+def test_two_engines_share_a_library(tmp_path: Path) -> None:
+    sessions = [Session(tmp_path / "library") for _ in range(2)]
+    for _ in range(3):
+        for one in sessions:
+            one.run("synthetic:ttft_ms=1,itl_ms=1", output_tokens=5, repeats=1, warmup=0)
+        for one in sessions:
+            assert one.wait_for(ev.RunEnd).status == "finished"
+    assert len(list((tmp_path / "library").iterdir())) == 6
+    for one in sessions:
+        one.close()

@@ -55,6 +55,8 @@ def exists_error(path: Path) -> SessionExists:
 
 def check_target(path: Path, overwrite: bool) -> None:
     """Can a file be put at `path`? SessionError or SessionExists if not."""
+    if "\0" in str(path):
+        raise SessionError(f"{str(path)!r} is no name for a file; choose another one.")
     try:
         if path.is_dir():
             raise SessionError(f"{path} is a folder; give the name of a file in it.")
@@ -62,9 +64,7 @@ def check_target(path: Path, overwrite: bool) -> None:
             raise SessionError(f"The folder {path.parent} does not exist; create it first.")
         if not overwrite and os.path.lexists(path):
             raise exists_error(path)
-    except (OSError, ValueError) as error:  # a name that is too long, a folder one may not enter, a NUL
-        if isinstance(error, ValueError):
-            raise SessionError(f"{path!r} is no name for a file; choose another one.") from None
+    except OSError as error:  # a name that is too long, a folder one may not enter
         raise os_error(error, path) from error
 
 

@@ -22,6 +22,7 @@ from profiler.analysis.latency import ASSUMED_FIRST, SCALARS, RequestMetrics, re
 from profiler.analysis.plausibility import plausibility_notes
 from profiler.analysis.prompt_floor import ttft_floor
 from profiler.analysis.stats import brief, distribution
+from profiler.analysis.step_time import step_time
 from profiler.analysis.steps import StepView, any_between, step_view
 from profiler.analysis.strict import strict
 from profiler.analysis.trend import run_trend
@@ -69,6 +70,7 @@ class RunSummary:
     def request(self, request: Request, running: bool, usage_tokens: int | None) -> RequestSummary:
         """The request's part, kept from before where nothing has changed."""
         key = (
+            len(request.busy_us),
             len(request),
             request.end_status,
             request.end_ns,
@@ -274,6 +276,7 @@ def _row(request: Request, metrics: RequestMetrics, fit: GapFit | None) -> dict[
         "empty_events": metrics.empty_events,
         "spans_ms": spans,
         "itl": brief(metrics.itl_ms),
+        "step_time": step_time(request, metrics.itl_ms),
         "itl_trimmed_weighted_ms": metrics.itl_trimmed_weighted_ms,
         "dropped": metrics.dropped,
         "spikes": 0 if fit is None else int(fit.spikes.sum()),

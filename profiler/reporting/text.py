@@ -128,6 +128,14 @@ def _rest(run: dict[str, Any]) -> Table:
         _value(energy["joules_per_token"], "J"),
         energy["reason"] or f"{_value(energy['joules'], 'J')} in all; {energy['source']}",
     )
+    shares = [
+        request["step_time"]["busy_share"]
+        for request in run["per_request"]
+        if not request["warmup"] and request["step_time"]["busy_share"] is not None
+    ]
+    if shares:
+        busy = 100 * sum(shares) / len(shares)
+        add("Device busy", _value(busy, "%"), f"of the gaps; {_value(100 - busy, '%')} is host and launch")
     add(
         "Disturbed steps",
         _value(disturbed["disturbed_steps_pct"], "%"),

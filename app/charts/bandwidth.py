@@ -96,6 +96,7 @@ class BandwidthChart(ChartCard):
         self._reference: float | None = None
         self._source = ""
         self._peak: float | None = None
+        self._gpm: tuple[Floats, Floats] | None = None
         self._busy: list[BusyWindow] = []
         self._reason: str | None = None
         self._x_max = 1
@@ -122,8 +123,9 @@ class BandwidthChart(ChartCard):
 
         reference_gb_s is what 100 % means (GB/s), reference_source where it comes from
         ("measured here", "data sheet"). busy None: not available, busy_reason says why (the
-        legend keeps "n/a"). busy_window_s is how far back one reading looks. gpm: (tokens, per cent). measured_peak_gb_s: a line beside a data
-        sheet. reason: why there is no model-based line at all (one sentence).
+        legend keeps "n/a"). busy_window_s is how far back one reading looks. gpm: (tokens, per
+        cent of the same reference), gpm_reason why there is none. measured_peak_gb_s: a line
+        beside a data sheet. reason: why there is no model-based line at all (one sentence).
         """
         self._series = [entry for entry in series if len(entry.tokens)]
         known = [entry.label for entry in self._series]
@@ -132,13 +134,14 @@ class BandwidthChart(ChartCard):
         self._current_index = self._running if self._running is not None else len(self._series) - 1
         self._reference, self._source = reference_gb_s, reference_source
         self._peak = measured_peak_gb_s
+        self._gpm = gpm if gpm is not None and len(gpm[0]) else None
         self._busy = list(busy or ())
         self._reason = reason
         self._x_max = max(int(x_max), 1)
         for entry in self._series:
             while self._x_max < entry.tokens[-1]:
                 self._x_max *= 2
-        self._fill(gpm)
+        self._fill()
         self._legend_items(busy is None, busy_reason, gpm, gpm_reason)
         self._explain(busy, busy_reason, busy_window_s)
         self._plot.renew_below((self.palette_now.name, self._x_max, self._reference))
@@ -174,11 +177,15 @@ class BandwidthChart(ChartCard):
         if self._reference is not None:
             what = f"{format_number(self._reference)} GB/s" + (f" ({self._source})" if self._source else "")
         median = format_number(float(np.median(entry.mbu_pct)))
-        return self.tr("Memory bandwidth: median {} % of {}.").format(median, what)
+        words = self.tr("Memory bandwidth: median {} % of {}").format(median, what)
+        if self._gpm is not None:
+            counted = format_number(float(np.nanmedian(self._gpm[1])))
+            words += ", " + self.tr("the GPU's own counter {} %").format(counted)
+        return words + "."
 
     # -- what is computed once a refresh ------------------------------------------------------
 
-    def _fill(self, gpm: tuple[Floats, Floats] | None) -> None:
+    def _fill(self) -> None:
         lines = []
         tops = [window.pct for window in self._busy]
         for entry in self._series:
@@ -206,9 +213,9 @@ class BandwidthChart(ChartCard):
             self._earlier.setData(x, y, connect="finite")
         else:
             self._earlier.setData([], [])
-        if gpm is not None and len(gpm[0]):
-            self._gpm_curve.setData(*keep_peaks(gpm[0], gpm[1], COLUMNS), connect="finite")
-            tops.append(float(np.nanmax(gpm[1])))
+        if self._gpm is not None:
+            self._gpm_curve.setData(*keep_peaks(*self._gpm, COLUMNS), connect="finite")
+            tops.append(float(np.nanmax(self._gpm[1])))
         else:
             self._gpm_curve.setData([], [])
         if self._peak and self._reference:
@@ -247,7 +254,8 @@ class BandwidthChart(ChartCard):
                     LegendItem(self.tr("not all decode"), "muted", "hatch", short=self.tr("part"), tip=tip)
                 )
         if gpm is not None:
-            items.append(LegendItem(self.tr("GPM DRAM"), "data4", "dashed", short=self.tr("GPM")))
+            tip = self.tr("The GPU's own counter of DRAM traffic, compared in GB/s.")
+            items.append(LegendItem(self.tr("GPM DRAM"), "data4", "dashed", short=self.tr("GPM"), tip=tip))
         elif gpm_reason:
             items.append(LegendItem(self.tr("GPM n/a"), "data4", "dashed", tip=gpm_reason, muted=True))
         self.set_legend(items)
@@ -378,10 +386,21 @@ class BandwidthChart(ChartCard):
             span = "  " + self.tr("tokens {}–{}").format(*ends)
             words = self.tr("busy time {} %").format(format_number(window.pct, 2))
             lines.append([Run(words, "text"), Run(span, "secondary")])
+        lines += self._gpm_line(at)
         x = frame.x_px(at)
         draw_dashed_v(painter, x, plot.top(), plot.bottom(), palette.color("text"))
         width, _ = box_size(lines)
         draw_box(painter, place_beside(x, width, plot.left(), plot.right()), plot.top() + 4, lines, palette)
+
+    def _gpm_line(self, at: float) -> list[list[Run]]:
+        """The counter's reading nearest to a token; no line before the first and after the last."""
+        if self._gpm is None or not self._gpm[0][0] <= at <= self._gpm[0][-1]:
+            return []
+        value = float(self._gpm[1][int(np.argmin(np.abs(self._gpm[0] - at)))])
+        line = [Run(self.tr("GPM {} %").format(format_number(value)), "text")]
+        if self._reference:
+            line.append(Run(f"  {format_number(value * self._reference / 100)} GB/s", "secondary"))
+        return [line]
 
 
 def _speed_ticks(

@@ -14,11 +14,11 @@ from PySide6.QtWidgets import QWidget
 
 from app.charts.base import ChartCard
 from app.charts.canvas import PaintedCanvas
+from app.charts.first_token_marks import paint_limit, paint_target
 from app.charts.frame import (
     Frame,
     Run,
     draw_bottom_axis,
-    draw_dashed_v,
     draw_note,
     draw_words,
     font,
@@ -89,13 +89,24 @@ class FirstTokenChart(ChartCard):
         canvas.pointed.connect(self._pointed)
         self._bars: list[FirstTokenBar] = []
         self._target: float | None = None
+        self._limit: float | None = None
         self._median: float | None = None
         self._axis: float | None = None
 
-    def refresh(self, bars: Sequence[FirstTokenBar], target_ms: float | None = None) -> None:
-        """Show the bars, top to bottom. `target_ms` is a line, or words where it is off the axis."""
+    def refresh(
+        self,
+        bars: Sequence[FirstTokenBar],
+        target_ms: float | None = None,
+        *,
+        limit_ms: float | None = None,
+    ) -> None:
+        """Show the bars, top to bottom.
+
+        `target_ms` and `limit_ms` (the least time that the prompt's arithmetic takes here) are
+        lines, or words where they are off the axis.
+        """
         self._bars = list(bars)
-        self._target = target_ms
+        self._target, self._limit = target_ms, limit_ms
         measured = [bar.total_ms for bar in bars if _counts(bar) and bar.total_ms is not None]
         self._median = float(np.median(measured)) if measured else None
         lengths = [bar.total_ms for bar in bars if bar.total_ms is not None and not bar.cold]
@@ -104,8 +115,9 @@ class FirstTokenChart(ChartCard):
         if lengths:
             # Room for the value behind the longest bar.
             longest = 1.2 * max(lengths)
-            if target_ms is not None and max(lengths) <= target_ms <= 2.5 * max(lengths):
-                longest = max(longest, 1.08 * target_ms)
+            for mark in (target_ms, limit_ms):
+                if mark is not None and max(lengths) <= mark <= 2.5 * max(lengths):
+                    longest = max(longest, 1.08 * mark)
             self._axis = stepped_ceiling(longest, self._axis)
         names = {name for bar in bars for name, _ in bar.spans}
         items = [
@@ -123,12 +135,15 @@ class FirstTokenChart(ChartCard):
             items.append(
                 LegendItem(self.tr("cold run"), "secondary", "hatch", short=self.tr("cold"), tip=tip)
             )
+        if limit_ms is not None:
+            tip = self.tr("The time that the prompt's arithmetic must take at the rate measured here.")
+            items.append(LegendItem(self.tr("limit"), "data3", "dashdot", tip=tip))
         self.set_legend(items)
         self.shown()
 
     def clear(self) -> None:
         """No bars; the axis stays."""
-        self._bars, self._median, self._target = [], None, None
+        self._bars, self._median, self._target, self._limit = [], None, None, None
         self.shown()
 
     def summary(self) -> str:
@@ -143,6 +158,8 @@ class FirstTokenChart(ChartCard):
             met = self._median <= self._target
             more = self.tr("within the target of {} ms") if met else self.tr("over the target of {} ms")
             words += ", " + more.format(format_number(self._target))
+        if self._limit is not None:
+            words += ", " + self.tr("compute limit {} ms").format(format_number(self._limit))
         return words + "."
 
     # -- painting ----------------------------------------------------------------------------
@@ -186,13 +203,17 @@ class FirstTokenChart(ChartCard):
         rows, pitch, hidden = self._rows()
         values = [self._paint_row(painter, frame, position, bar, pitch, len(rows)) for position, bar in rows]
         draw_bottom_axis(painter, frame, ticks, palette, self.tr("Time to first token (ms)"))
-        taken = self._paint_median(painter, frame, rows, pitch)
+        taken = [self._paint_median(painter, frame, rows, pitch)]
         for x, y, words in values:
             if not words:
                 continue
             # After the line of the median, which would run through a shorter bar's value.
             draw_note(painter, x, y, words, palette)
-        self._paint_target(painter, frame, taken)
+        right = plot.right() + RIGHT_PX - 2
+        if self._limit is not None and self._axis:
+            taken.append(paint_limit(painter, frame, palette, self._limit, taken, right))
+        if self._target is not None and self._axis:
+            paint_target(painter, frame, palette, self._target, taken, right)
         if hidden:
             words = self.tr("latest {} of {}").format(len(rows), len(self._bars))
             draw_note(painter, plot.left() + 4, plot.bottom() - 5, [Run(words, "muted")], self.palette_now)
@@ -312,30 +333,6 @@ class FirstTokenChart(ChartCard):
         left = x + 6 if x + 6 + width <= plot.right() + RIGHT_PX - 2 else x - 6 - width
         return draw_note(painter, left, bottom - 1, words, self.palette_now)
 
-    def _paint_target(self, painter: QPainter, frame: Frame, taken: QRectF) -> None:
-        if self._target is None or not self._axis:
-            return
-        plot = frame.plot
-        text = self.tr("target {} ms").format(format_number(self._target))
-        off = self._target > frame.x_high
-        if off:
-            text = self.tr("{} is off this axis").format(text)
-        words = [Run(text, "secondary")]
-        width = runs_width(words)
-        if off:
-            places = [plot.right() - width, taken.left() - 8 - width]
-        else:
-            x = frame.x_px(self._target)
-            draw_dashed_v(painter, x, plot.top(), plot.bottom(), self.palette_now.color("text"))
-            places = [x - 5 - width, x + 5]
-        lines = (plot.bottom() - 5, plot.bottom() - 21)
-        for y in lines:
-            for left in places:
-                fits = plot.left() <= left and left + width <= plot.right() + RIGHT_PX - 2
-                if fits and not QRectF(left - 4, y - 11, width + 8, 15).intersects(taken):
-                    draw_note(painter, left, y, words, self.palette_now)
-                    return
-
     def _pointed(self, at: QPointF | None) -> None:
         """Bars have no token: hovering one tells its label in the tool tip."""
         if at is None or not self._bars:
@@ -343,7 +340,7 @@ class FirstTokenChart(ChartCard):
         rows, pitch, _ = self._rows()
         position = int((at.y() - TOP_PX) // pitch) if pitch else -1
         bar = rows[position][1] if 0 <= position < len(rows) else None
-        self.canvas.setToolTip("" if bar is None else _tip(bar))
+        self.canvas.setToolTip("" if bar is None else _tip(bar, self._limit))
 
 
 def _labelled(position: int, pitch: float, count: int) -> bool:
@@ -362,8 +359,13 @@ def _length(bar: FirstTokenBar) -> float:
     return bar.total_ms if bar.total_ms is not None else sum(ms for _, ms in bar.spans)
 
 
-def _tip(bar: FirstTokenBar) -> str:
+def _tip(bar: FirstTokenBar, limit_ms: float | None = None) -> str:
     parts = [f"{name} {format_number(ms)} ms" for name, ms in bar.spans]
     total = "" if bar.total_ms is None else f"{format_number(bar.total_ms)} ms"
     lines = [f"{bar.label} {total}".strip(), ", ".join(parts), "cold run" if bar.cold else ""]
+    if limit_ms is not None:
+        words = f"compute limit {format_number(limit_ms)} ms"
+        if bar.total_ms:
+            words += f", {round(100 * limit_ms / bar.total_ms)} % of the limit's speed"
+        lines.append(words)
     return "<p>" + "<br>".join(escape(line) for line in lines if line) + "</p>"

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from app.charts.bandwidth import BandwidthSeries, BusyWindow
 from app.charts.first_token import FirstTokenBar, Status
 from app.charts.token_latency import TokenSeries, TrendLine
+from app.pages.gpm_data import gpm_lens
 from profiler.analysis.bandwidth import bytes_model_from_facts, reference_from_facts, step_mbu
 from profiler.analysis.busy_windows import NEEDS_GPU, busy_windows, window_ns
 from profiler.analysis.energy import described_gpu
@@ -184,12 +185,14 @@ class BandwidthView:
     busy: list[BusyWindow] | None
     busy_reason: str | None
     busy_window_s: float | None
+    gpm: tuple[Floats, Floats] | None
+    gpm_reason: str | None
     reason: str | None
     running_index: int | None
 
 
 def bandwidth_view(timeline: Timeline, run: Run, cache: Cache) -> BandwidthView:
-    """Model-based utilisation of each request, and the driver's busy time of the newest."""
+    """Model-based utilisation of each request; the driver's busy time and counter of the newest."""
     _, no_model = bytes_model_from_facts(run.facts.get("footprint"))
     reference = reference_from_facts(run.facts.get("reference"))
     series: list[BandwidthSeries] = []
@@ -205,6 +208,8 @@ def bandwidth_view(timeline: Timeline, run: Run, cache: Cache) -> BandwidthView:
         tokens = np.arange(2, 2 + len(mbu), dtype=np.float64)
         series.append(BandwidthSeries(request_label(run, request), tokens, mbu, request.warmup))
     busy, busy_reason, window_s = _busy(timeline, run, shown)
+    shown_view = None if shown is None else cache.view(shown)
+    gpm, gpm_reason = gpm_lens(timeline, run, shown, shown_view, reference)
     reason = no_model or reference.reason if run.facts else None
     return BandwidthView(
         series,
@@ -213,6 +218,8 @@ def bandwidth_view(timeline: Timeline, run: Run, cache: Cache) -> BandwidthView:
         busy,
         busy_reason,
         window_s,
+        gpm,
+        _sentence(gpm_reason) if gpm_reason else None,
         _sentence(reason) if reason else None,
         live,
     )

@@ -52,7 +52,7 @@ class ProfilePage(QWidget):
         self._controller = controller
         self._cache = Cache()
         self._cached_for: object = None
-        self._bars: list[FirstTokenBar] | None = None
+        self._first_token: tuple[list[FirstTokenBar], float | None] | None = None
         self._turn = False
         self._needed_bytes: float | None = None
         self.run_box = RunBox()
@@ -244,7 +244,8 @@ class ProfilePage(QWidget):
         if run is None:
             return
         if self._cached_for is not controller.timeline:
-            self._cached_for, self._cache, self._bars = controller.timeline, Cache(), None
+            self._cached_for, self._cache = controller.timeline, Cache()
+            self._first_token = None
         self._draw_charts(run)
         request = _shown_request(run)
         self.tabs.output.refresh(request)
@@ -264,9 +265,10 @@ class ProfilePage(QWidget):
             trend=trend_line(run, metrics, tokens) if controller.values_final else None,
         )
         bars = first_token_bars(run, planned)
-        if bars != self._bars:
-            self._bars = bars
-            self.first_token.refresh(bars)
+        limit = ((metrics or {}).get("mbu") or {}).get("ttft_floor_ms")
+        if (bars, limit) != self._first_token:
+            self._first_token = (bars, limit)
+            self.first_token.refresh(bars, limit_ms=limit)
         # On a CPU that measures, a redraw does half of this: it is shorter, and they are more.
         self._turn = not self._turn
         sparing = controller.pace.budgeted and run.status == "running"
@@ -286,6 +288,8 @@ class ProfilePage(QWidget):
             view.busy_reason,
             busy_window_s=view.busy_window_s,
             running_index=view.running_index,
+            gpm=view.gpm,
+            gpm_reason=view.gpm_reason,
             reason=view.reason,
         )
 

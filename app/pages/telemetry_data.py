@@ -10,6 +10,7 @@ import numpy.typing as npt
 from PySide6.QtCore import QCoreApplication
 
 from app.charts.telemetry import TelemetryRow, Zone
+from profiler.analysis.energy import described_gpu
 from profiler.config import RunConfig
 from profiler.timeline import Run, SampleColumns, Timeline
 from profiler.units import GIB, NS_PER_S
@@ -66,7 +67,7 @@ def telemetry_view(
     if host is not None:
         rows += _rows(host, run, _host_metrics(shown_gpu is not None))
     zones = _zones(run, now_ns)
-    return rows, zones, _expected_end_s(run, config, zones), _notice(timeline, shown_gpu is not None)
+    return rows, zones, _expected_end_s(run, config, zones), _notice(timeline, _on_gpu(run), shown_gpu)
 
 
 def _on_gpu(run: Run) -> bool:
@@ -136,17 +137,54 @@ def _expected_end_s(run: Run, config: RunConfig | None, zones: list[Zone]) -> fl
     return zones[0].t0_s + config.total_requests * max(finished)
 
 
-def _notice(timeline: Timeline, has_gpu: bool) -> str | None:
+def _notice(timeline: Timeline, on_gpu: bool, shown: str | None) -> str | None:
+    """The calm sentence above the plots: what is not read, and why. `shown`: the GPU in the rows."""
     fact: Any = timeline.facts.get("telemetry")
-    if has_gpu or not isinstance(fact, dict):
+    if not isinstance(fact, dict):
         return None
     tr = QCoreApplication.translate
     if fact.get("hz") == 0:
         return tr("Telemetry", "The sampler was switched off for this run.")
+    trouble = _trouble(fact) or _sentence(fact.get("reason"))
+    if shown is not None:
+        return trouble or _not_read(timeline, shown)
+    instead = tr("Telemetry", "CPU readings are shown instead.")
+    if trouble is not None:
+        # The driver's sentence may say the same of the processor in other words.
+        return f"{trouble.removesuffix('; processor telemetry is on.').rstrip('.')}. {instead}"
     if fact.get("gpus"):
+        if on_gpu:
+            return None  # its first reading is still to come
         return tr("Telemetry", "The model runs on the CPU, so its readings are shown.")
-    return tr(
-        "Telemetry",
-        "No NVIDIA GPU here, so GPU clocks, power and memory-busy time are not recorded. "
-        "CPU readings are shown instead.",
-    )
+    text = tr("Telemetry", "No NVIDIA GPU here, so GPU clocks, power and memory-busy time are not recorded.")
+    return f"{text} {instead}"
+
+
+def _trouble(fact: dict[str, Any]) -> str | None:
+    """Why a GPU is not read any more, or not just now; None while every one of them answers."""
+    sampler = fact.get("sampler")
+    sources = sampler.get("sources") if isinstance(sampler, dict) else None
+    for name, state in sources.items() if isinstance(sources, dict) else ():
+        told = isinstance(state, dict) and name.startswith("gpu") and state.get("state") in ("stale", "gone")
+        if told and state.get("reason"):
+            return _sentence(state["reason"])
+    return None
+
+
+def _not_read(timeline: Timeline, source: str) -> str | None:
+    """Which rows of the GPU are missing because the driver does not tell them."""
+    unavailable = described_gpu(timeline, source).get("unavailable")
+    reasons = unavailable if isinstance(unavailable, dict) else {}
+    parts = [
+        f"{metric.label} ({reasons[metric.name]})" for metric in _gpu_metrics() if metric.name in reasons
+    ]
+    if not parts:
+        return None
+    words = QCoreApplication.translate("Telemetry", "Not read on this GPU: {}.")
+    return words.format(", ".join(parts))
+
+
+def _sentence(text: Any) -> str | None:
+    if not isinstance(text, str) or not text:
+        return None
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."

@@ -266,6 +266,9 @@ class ProfilePage(QWidget):
         )
         bars = first_token_bars(run, planned)
         limit = ((metrics or {}).get("mbu") or {}).get("ttft_floor_ms")
+        reached = ((metrics or {}).get("ttft_ms") or {}).get("p50")
+        if limit is not None and reached is not None and reached < limit:
+            limit = None  # the model was faster: the reference is no limit, and a note says so
         if (bars, limit) != self._first_token:
             self._first_token = (bars, limit)
             self.first_token.refresh(bars, limit_ms=limit)

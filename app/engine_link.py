@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from profiler import events as ev
 from profiler.engine.client import EngineGone
+from profiler.engine.rest import be_patient
 
 OnReply = Callable[[ev.Reply], None]
 
@@ -132,6 +133,7 @@ class EngineLink:
             self._thread = None
 
     def _read(self, client: Client, closing: threading.Event) -> None:
+        be_patient()  # what it reads is drawn a second later; the model may be on this processor
         while not closing.is_set():
             try:
                 batch = client.receive(0.25)

@@ -2,7 +2,7 @@
 
 A redraw on the machine's own CPU slows the model that is being measured (on 2 cores a 21 ms
 redraw at 10 Hz raised the median gap by a third). So while a CPU run measures, the redraw
-rate follows the measured cost: cost / interval <= 1 % of the machine. On a GPU, and when
+rate follows the measured cost: cost / interval <= 0.7 % of the machine. On a GPU, and when
 nothing runs, 30 Hz.
 """
 
@@ -13,9 +13,9 @@ import sys
 from collections import deque
 
 FASTEST_HZ = 30.0
-SLOWEST_HZ = 1.0
-BUDGET = 0.01
-"""Share of the whole machine (all usable CPUs) that drawing may take during a CPU run: half of
+SLOWEST_HZ = 0.5
+BUDGET = 0.007
+"""Share of the whole machine (all usable CPUs) that drawing may take during a CPU run: a third of
 the 2 % that window, engine and sampler may take together."""
 
 

@@ -28,6 +28,7 @@ from profiler.engine.handshake import Handshake
 from profiler.engine.job import Job, load_key
 from profiler.engine.own_cost import OwnCost
 from profiler.engine.recording import Recordings
+from profiler.engine.rest import Rest, be_patient, be_prompt
 from profiler.engine.sampling import Sampling
 from profiler.engine.worker_handle import WorkerHandle
 from profiler.errors import DecodescopeError, ModelError, SessionError, UsageError
@@ -69,6 +70,9 @@ class Engine:
         self._job: Job | None = None
         self._recordings = Recordings(library, self._tell, clock)
         self._sampling: Sampling | None = None
+        self._rest = Rest()
+        self._sharing = False
+        """Is a run measuring on the processor that we run on?"""
         self._ending_reason: str | None = None
         self._kill_asked = False
         self._kill_at_ns: int | None = None
@@ -216,7 +220,10 @@ class Engine:
         handles: list[Any] = list(watch)
         if self._worker is not None:
             handles.append(self._worker.sentinel)
-            if not self._worker.eof:
+            resting_s = self._rest.left_s(self.now_ns())
+            if resting_s:
+                timeout_s = min(timeout_s, resting_s)
+            elif not self._worker.eof:
                 handles.append(self._worker.connection)
         ready: list[Any] = []
         if handles:
@@ -259,6 +266,8 @@ class Engine:
             events.extend(batch)
             if not everything or not batch:
                 break
+        if events:
+            self._rest.looked(self.now_ns(), len(events), sharing=self._sharing)
         replies = [event for event in events if isinstance(event, ev.Reply)]
         events = [event for event in events if not isinstance(event, ev.Reply)]
         if self._job is not None and self._job.own_cost is not None:
@@ -491,6 +500,13 @@ class Engine:
         else:
             self._reply(job.number, {"run": job.run, "path": str(self._recordings.path)})
             job.reply_id = self._worker.send("run", **args)
+        self._share(not self._loaded["device_uuids"])
+
+    def _share(self, sharing: bool) -> None:
+        """A run begins or ends to measure on the processor that we run on."""
+        if sharing != self._sharing:
+            self._sharing = sharing
+            (be_patient if sharing else be_prompt)()
 
     def _run_over(self, job: Job, reply: ev.Reply) -> None:
         status = reply.value["status"] if reply.ok and isinstance(reply.value, dict) else "error"
@@ -509,6 +525,7 @@ class Engine:
 
     def _end_run(self, job: Job, status: str, reason: str | None) -> None:
         """Closes everything that belongs to the run; the model stays loaded."""
+        self._share(False)
         if self._sampling is not None:
             self._sampling.stop()
             self._drain_samples()

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from profiler import events as ev
+from profiler.engine.rest import be_patient
 from profiler.telemetry.host import HostReader
 from profiler.telemetry.nvml import open_nvml
 from profiler.telemetry.sampler import Reader, Sampler
@@ -30,7 +31,9 @@ class Sampling:
         host.watch(worker_pid)
         readers: list[Reader] = [*(self._opening.readers if self._opening else []), host]
         self._readers = readers
-        self._sampler = Sampler(readers, hz, emit)
+        # With the model on our own processor, the sampler takes what the model leaves.
+        begin = None if uuids else lambda: be_patient(idle=True)
+        self._sampler = Sampler(readers, hz, emit, begin=begin)
 
     def start(self) -> None:
         """Starts the thread (unless `hz` is 0)."""

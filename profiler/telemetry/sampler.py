@@ -217,7 +217,7 @@ class Sampler:
     """The thread that calls `SamplerCore.round` on time.
 
     `hz` 0 means off: `start` starts nothing and `wait_first` is true at once. `emit` is called
-    on the sampler's thread. A sampler is used once. ValueError for a pace outside 0..10.
+    on the sampler's thread, as is `begin` once before the first reading. A sampler is used once. ValueError for a pace outside 0..10.
     """
 
     def __init__(
@@ -226,7 +226,9 @@ class Sampler:
         hz: float,
         emit: Callable[[events.Event], None],
         clock: Callable[[], int] = time.perf_counter_ns,
+        begin: Callable[[], None] | None = None,
     ) -> None:
+        self._begin = begin
         self._readers = list(readers)
         self._core = SamplerCore(self._readers, hz, emit, clock) if hz != 0 else None
         self._clock = clock
@@ -279,6 +281,8 @@ class Sampler:
 
     def _run(self, core: SamplerCore) -> None:
         try:
+            if self._begin is not None:
+                self._begin()
             while not self._stop.is_set():
                 self._going.wait()
                 next_ns = core.round(self._clock())

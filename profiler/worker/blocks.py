@@ -19,8 +19,9 @@ from profiler.worker.outbox import Outbox, now_ns
 
 BLOCK = 16
 """Tokens of a block."""
-SETTLE = 2
-"""Gaps at the start of a block that are not counted: the switch itself happens in them."""
+SETTLE = 4
+"""Gaps at the start of a block that are not counted: the switch itself happens in them (the
+engine looks every 200 ms)."""
 CYCLES_A_REQUEST = 6
 VARIANT_STAGE = "variant"
 """Stage of the Progress event that tells of a change; its text is the variant."""

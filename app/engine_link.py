@@ -16,6 +16,11 @@ from profiler import events as ev
 from profiler.engine.client import EngineGone
 from profiler.engine.rest import be_patient
 
+READ_S = 0.5
+"""How long a look waits, and thus how late the end of the program is noticed at most."""
+GATHER_S = 0.005
+"""Rest after a message. One that is waiting then costs no switch of processes."""
+
 OnReply = Callable[[ev.Reply], None]
 
 
@@ -136,10 +141,14 @@ class EngineLink:
         be_patient()  # what it reads is drawn a second later; the model may be on this processor
         while not closing.is_set():
             try:
-                batch = client.receive(0.25)
+                batch = client.receive(READ_S)
+                if batch:
+                    # What belongs together comes in several messages: wake up once for them.
+                    closing.wait(GATHER_S)
+                while batch:
+                    self._inbox.append(batch)
+                    batch = client.receive(0.0)
             except EngineGone as error:
                 if not closing.is_set():
                     self._gone.append((client, str(error)))
                 return
-            if batch:
-                self._inbox.append(batch)

@@ -58,7 +58,8 @@ class Engine:
         library: Path | None = None,
         clock: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
-        self._publish = publish
+        self._send = publish
+        self._outgoing: list[ev.Event] = []
         self._library = library
         self.now_ns = clock
         self.state = "idle"
@@ -83,6 +84,15 @@ class Engine:
         self._in_background(inspection.machine_facts, self._set_machine, self._log_background)
         self._in_background(inspection.remove_old_logs, lambda _: None, self._log_background)
 
+    def _publish(self, events: Sequence[ev.Event]) -> None:
+        """For the subscriber, at the end of this turn: one message wakes it less than five do."""
+        self._outgoing += events
+
+    def _send_outgoing(self) -> None:
+        if self._outgoing:
+            events, self._outgoing = self._outgoing, []
+            self._send(events)
+
     # -- verbs --------------------------------------------------------------------------------
 
     def command(self, number: int, verb: str, args: dict[str, Any]) -> None:
@@ -96,6 +106,7 @@ class Engine:
             self._refuse(number, error)
         except Exception as problem:  # noqa: BLE001 - one odd verb must not end a run that goes on
             self._refuse(number, _wrapped(problem))
+        self._send_outgoing()
 
     def _verb_inspect(self, number: int, args: dict[str, Any]) -> None:
         self._in_background(
@@ -243,6 +254,7 @@ class Engine:
         problem = self._recordings.tick()
         if problem is not None:
             self._stop_for(problem)
+        self._send_outgoing()
         return [handle for handle in ready if handle in watch]
 
     def _advance(self) -> None:
@@ -653,6 +665,7 @@ class Engine:
         """The engine itself failed: whatever runs is ended and its file closed."""
         if self._job is not None and self._recordings.open:
             self._end_run(self._job, "interrupted", reason)
+        self._send_outgoing()
 
     def close(self) -> None:
         """Ends worker and recording. Idempotent."""
@@ -662,6 +675,7 @@ class Engine:
         if self._sampling is not None:
             self._sampling.stop()
             self._sampling = None
+        self._send_outgoing()
 
     def _tell(self, event: ev.Event) -> None:
         """Something about the recording itself: for the subscriber, not for the file."""

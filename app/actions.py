@@ -21,6 +21,12 @@ class Actions:
     copy_figures: QAction
     own_cost: QAction
     toggle_setup: QAction
+    export: QAction
+    copy_command: QAction
+    pages: tuple[QAction, ...]
+    """Show page 1, 2, ... of the rail."""
+    settings: QAction
+    undo: QAction
     help: QAction
     quit: QAction
 
@@ -45,6 +51,11 @@ def make_actions(window: QWidget) -> Actions:
         copy_figures=action(tr("Actions", "Copy key figures")),
         own_cost=action(tr("Actions", "Measure own cost…")),
         toggle_setup=action(tr("Actions", "Hide or show the setup"), "Ctrl+B"),
+        export=action(tr("Actions", "Export…"), "Ctrl+E"),
+        copy_command=action(tr("Actions", "Copy as command")),
+        pages=tuple(action(tr("Actions", "Page {0}").format(n), f"Ctrl+{n}") for n in range(1, 6)),
+        settings=action(tr("Actions", "Settings…"), "Ctrl+,"),
+        undo=action(tr("Actions", "Undo"), "Ctrl+Z"),
         help=action(tr("Actions", "Help"), "F1"),
         quit=action(tr("Actions", "Quit"), "Ctrl+Q"),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, Qt, QUrl
+from PySide6.QtCore import QPoint, QSize, Qt, QUrl
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QMainWindow, QMenu, QWidget
 
@@ -14,9 +14,11 @@ from app.dialogs import Dialogs
 from app.other_reports import Reports
 from app.own_cost import BUDGET_S, own_cost_config
 from app.pages.profile import ProfilePage
+from app.pages.stack import PageStack
 from app.panels.nav_rail import NavRail
 from app.panels.other_tools_dialog import OtherToolsDialog
 from app.panels.parts import column, row
+from app.panels.settings_dialog import SettingsDialog
 from app.panels.status_bar import StatusBar
 from app.panels.top_bar import TopBar, session_title
 from app.resources import app_icon
@@ -58,39 +60,55 @@ class MainWindow(QMainWindow):
         self.setWindowTitle("Decodescope")
         self.setWindowIcon(app_icon())
         self.setAcceptDrops(True)
-        self.setMinimumSize(*MIN_SIZE)
+        self.setMinimumSize(QSize(*MIN_SIZE).boundedTo(self.screen().availableSize()))
         self.actions_ = make_actions(self)
         self.rail = NavRail()
         exports = (self.actions_.as_others, self.actions_.copy_figures)
         self.top_bar = TopBar(self.actions_.open, self.actions_.save_as, exports)
         self.page = ProfilePage(controller)
+        self.pages = PageStack()
+        self.pages.add("profile", self._profile_with_bar)
         self.page.kpis.addActions(exports)
         self.status = StatusBar()
         self._folded_by_width = False
         self._ask_before_closing = True
         self._lay_out()
         self._connect()
+        self.show_page("profile")
         self._restore()
         self._dress(theme.palette)
         self.page.setFocus()
 
     def _lay_out(self) -> None:
-        middle = QWidget()
-        middle.setProperty("surface", "window")
-        stack = column(middle)
-        stack.addWidget(self.top_bar)
-        stack.addWidget(Divider())
-        stack.addWidget(self.page, 1)
         upper = row()
         upper.addWidget(self.rail)
         upper.addWidget(Divider(vertical=True))
-        upper.addWidget(middle, 1)
+        upper.addWidget(self.pages, 1)
         whole = QWidget()
         outer = column(whole)
         outer.addLayout(upper, 1)
         outer.addWidget(Divider())
         outer.addWidget(self.status)
         self.setCentralWidget(whole)
+
+    def _profile_with_bar(self) -> QWidget:
+        whole = QWidget()
+        whole.setProperty("surface", "window")
+        stack = column(whole)
+        stack.addWidget(self.top_bar)
+        stack.addWidget(Divider())
+        stack.addWidget(self.page, 1)
+        return whole
+
+    def show_page(self, name: str) -> QWidget:
+        """Show a page (`profile`, `compare`, `sessions`); it is made when it is shown first."""
+        page = self.pages.show_page(name)
+        self.rail.select(name)
+        self._settings.set_page(name)
+        return page
+
+    def _page_made(self, _name: str, page: QWidget) -> None:
+        apply_theme(page, self._theme.palette)
 
     def _connect(self) -> None:
         actions, controller = self.actions_, self._controller
@@ -106,7 +124,12 @@ class MainWindow(QMainWindow):
         actions.help.triggered.connect(self._show_help)
         actions.quit.triggered.connect(self.close)
         self.rail.help_asked.connect(self._popup_help)
-        self.rail.theme_asked.connect(self._ask_theme)
+        self.rail.settings_asked.connect(self.show_settings)
+        self.rail.page_chosen.connect(self.show_page)
+        self.pages.page_made.connect(self._page_made)
+        for number, action in enumerate(actions.pages):
+            action.triggered.connect(lambda _=False, number=number: self._show_page_no(number))
+        actions.settings.triggered.connect(self.show_settings)
         self.page.start_asked.connect(self.start)
         self.page.open_asked.connect(self.ask_open)
         self.page.restart_asked.connect(self._restart_engine)
@@ -217,6 +240,16 @@ class MainWindow(QMainWindow):
 
         self._library.open(path, opened, failed)
 
+    def take_second_start(self, path: Path | None) -> None:
+        """Another start of the program asks this window to show itself, and a file with it."""
+        if self.isMinimized():
+            self.showNormal()
+        self.raise_()
+        self.activateWindow()
+        if path is not None:
+            self.show_page("profile")
+            self.open_session(path)
+
     def ask_save(self) -> None:
         """Ask for a name and give it to the session that is shown."""
         document = self._controller.document
@@ -289,19 +322,16 @@ class MainWindow(QMainWindow):
             self._folded_by_width = narrow
             self.page.setup.set_folded(narrow or self._settings.setup_hidden())
 
-    def _ask_theme(self) -> None:
-        menu = QMenu(self)
-        for mode, text in (
-            ("system", self.tr("As the system")),
-            ("dark", self.tr("Dark")),
-            ("light", self.tr("Light")),
-        ):
-            action = menu.addAction(text)
-            action.setCheckable(True)
-            action.setChecked(self._theme.mode == mode)
-            action.triggered.connect(lambda _checked=False, mode=mode: self._set_theme(mode))
-        item = self.rail.theme_item
-        menu.popup(item.mapToGlobal(QPoint(item.width(), 0)))
+    def _show_page_no(self, number: int) -> None:
+        if number < len(self.pages.names):
+            self.show_page(self.pages.names[number])
+
+    def show_settings(self) -> None:
+        """Open the settings; every choice takes effect while the dialog is open."""
+        dialog = SettingsDialog(self._settings, self._theme.mode, self)
+        dialog.theme_chosen.connect(self._set_theme)
+        apply_theme(dialog, self._theme.palette)
+        dialog.open()
 
     def _set_theme(self, mode: str) -> None:
         if mode in ("system", "dark", "light"):

@@ -37,6 +37,10 @@ class Options:
     theme: Literal["system", "dark", "light"] | None = None
     size: tuple[int, int] | None = None
     """Width and height of the window, px."""
+    text_scale: float | None = None
+    """Size of all text against the design's, 1.0 to 1.5."""
+    new_window: bool = False
+    page: Literal["profile", "compare", "sessions"] | None = None
 
     @property
     def unattended(self) -> bool:
@@ -89,7 +93,20 @@ def build_parser() -> argparse.ArgumentParser:
     window.add_argument("--own-cost-budget", type=float, help=argparse.SUPPRESS)
     window.add_argument("--theme", choices=("system", "dark", "light"))
     window.add_argument("--size", type=_size, metavar="WxH", help="size of the window, as 1440x900")
+    window.add_argument("--text-scale", type=_text_scale, metavar="S", help="size of all text, 1.0 to 1.5")
+    window.add_argument("--new-window", action="store_true", help="do not use a window that is open")
+    window.add_argument("--page", choices=("profile", "compare", "sessions"), help="the page to show first")
     return parser
+
+
+def _text_scale(text: str) -> float:
+    try:
+        scale = float(text)
+    except ValueError:
+        scale = 0.0
+    if not 1.0 <= scale <= 1.5:
+        raise argparse.ArgumentTypeError(f"{text!r} is no text size; give 1.0 to 1.5")
+    return scale
 
 
 def _size(text: str) -> tuple[int, int]:
@@ -109,7 +126,17 @@ def parse_options(arguments: Sequence[str]) -> Options:
     given = vars(build_parser().parse_args(list(arguments)))
     window = {
         name: given.pop(name)
-        for name in ("autostart", "quit_when_done", "overwrite", "theme", "size", "own_cost_budget")
+        for name in (
+            "autostart",
+            "quit_when_done",
+            "overwrite",
+            "theme",
+            "size",
+            "text_scale",
+            "new_window",
+            "page",
+            "own_cost_budget",
+        )
         if name in given
     }
     paths = {

@@ -62,6 +62,72 @@ class Settings:
     def set_theme(self, name: str) -> None:
         self._store.setValue("window/theme", name)
 
+    def text_scale(self) -> float:
+        """Size of all text against the design's, 1.0 to 1.5."""
+        try:
+            value = float(str(self._store.value("window/text_scale", "1")))
+        except ValueError:
+            return 1.0
+        return value if 1.0 <= value <= 1.5 else 1.0
+
+    def set_text_scale(self, scale: float) -> None:
+        self._store.setValue("window/text_scale", scale)
+
+    def second_start(self) -> str:
+        """What a second start does: `window` opens in the running window, `new` opens another one."""
+        value = str(self._store.value("window/second_start", "window"))
+        return value if value in ("window", "new") else "window"
+
+    def set_second_start(self, choice: str) -> None:
+        self._store.setValue("window/second_start", choice)
+
+    def page(self) -> str:
+        """The page that was shown last."""
+        return str(self._store.value("window/page", "profile"))
+
+    def set_page(self, name: str) -> None:
+        self._store.setValue("window/page", name)
+
+    def hint_seen(self, name: str) -> bool:
+        """Was a hint for newcomers put away?"""
+        return str(self._store.value(f"hints/{name}", "false")).lower() == "true"
+
+    def set_hint_seen(self, name: str, seen: bool = True) -> None:
+        self._store.setValue(f"hints/{name}", seen)
+
+    # -- the library ------------------------------------------------------------------------
+
+    def library_folder(self) -> str:
+        """The folder that the Sessions page shows, "" for the library of recordings."""
+        return str(self._store.value("library/folder", ""))
+
+    def set_library_folder(self, folder: str) -> None:
+        self._store.setValue("library/folder", folder)
+
+    def quota_gb(self) -> float:
+        """What unnamed recordings may take together, GB, before the window asks; 0 is no limit."""
+        return self._number("library/quota_gb", 5.0)
+
+    def set_quota_gb(self, value: float) -> None:
+        self._store.setValue("library/quota_gb", value)
+
+    def max_age_days(self) -> float:
+        """Age of unnamed recordings, days, at which the window asks; 0 is no limit."""
+        return self._number("library/max_age_days", 90.0)
+
+    def set_max_age_days(self, value: float) -> None:
+        self._store.setValue("library/max_age_days", value)
+
+    # -- any page's own choices -----------------------------------------------------------------
+
+    def choice(self, key: str) -> Any:
+        """What `remember_choice` kept under a key (JSON), None when nothing."""
+        return self._json(f"choices/{key}")
+
+    def remember_choice(self, key: str, value: Any) -> None:
+        """Keep a page's choice (column widths, targets, layers): any strict JSON value."""
+        self._store.setValue(f"choices/{key}", json.dumps(value, allow_nan=False))
+
     def geometry(self) -> QByteArray | None:
         """`QWidget.saveGeometry` of the last window; None when there is none."""
         return self._bytes("window/geometry")
@@ -101,6 +167,13 @@ class Settings:
             return json.loads(str(self._store.value(key, "")))
         except ValueError:
             return None
+
+    def _number(self, key: str, otherwise: float) -> float:
+        try:
+            value = float(str(self._store.value(key, otherwise)))
+        except ValueError:
+            return otherwise
+        return value if 0 <= value < 1e9 else otherwise
 
     def _bytes(self, key: str) -> QByteArray | None:
         value = self._store.value(key)

@@ -6,6 +6,7 @@ Kept apart from `__main__`, whose import must cost nothing.
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ from app.engine_link import EngineLink
 from app.main_window import MainWindow
 from app.options import Options
 from app.run_controller import RunController
+from app.second_start import SecondStarts, hand_over, server_name
 from app.session_library import SessionLibrary
 from app.settings import Settings, settings_path
 from app.theme import Theme
@@ -34,15 +36,20 @@ def run_window(options: Options) -> int:
     """Shows the window until it is closed; returns the exit code."""
     set_up_log()
     route_qt_messages()
+    path = settings_path()
+    settings = Settings(path)
+    _scale(options.text_scale or settings.text_scale())
     app = QApplication.instance() or QApplication(sys.argv[:1])
     assert isinstance(app, QApplication)
     app.setApplicationName("decodescope")
     app.setApplicationDisplayName("Decodescope")
     app.setDesktopFileName("decodescope")
-    path = settings_path()
-    settings = Settings(path)
     theme = Theme(options.theme or settings.theme())
     theme.install(app)
+    listens = not options.unattended
+    name = server_name(path.parent)
+    if listens and not options.new_window and _handed_over(name, settings, options):
+        return 0
     background = Background()
     link = EngineLink(EngineClient)
     controller = RunController(link, background)
@@ -55,8 +62,11 @@ def run_window(options: Options) -> int:
     _listen_to_signals(unattended, window)
     window.set_config(options.config or _last_config(settings))
     window.show()
+    starts = SecondStarts(name, window.take_second_start) if listens else None
     QTimer.singleShot(0, lambda: _begin(window, controller, options, options.session))
     code = app.exec()
+    if starts is not None:
+        starts.close()
     window.close()
     controller.close()
     if unattended.message and sys.stderr is not None:
@@ -64,9 +74,23 @@ def run_window(options: Options) -> int:
     return code
 
 
+def _handed_over(name: str, settings: Settings, options: Options) -> bool:
+    """Did a window that is open take what this start is for?"""
+    only_a_file = options.config is None and options.page is None
+    return only_a_file and settings.second_start() == "window" and hand_over(name, options.session)
+
+
+def _scale(text_scale: float) -> None:
+    """Everything grows with its text, so that nothing is cut. Qt reads this once, at its start."""
+    if text_scale != 1.0:
+        os.environ.setdefault("QT_SCALE_FACTOR", f"{text_scale:g}")
+
+
 def _begin(window: MainWindow, controller: RunController, options: Options, session: Path | None) -> None:
     """After the first paint: the engine, the file to open, the run to start."""
     controller.start_engine()
+    if options.page is not None:
+        window.show_page(options.page)
     if session is not None:
         window.open_session(session)
     if options.autostart:

@@ -70,7 +70,7 @@ class NavRail(QWidget):
     """One item a page; `page_chosen` carries its name."""
 
     page_chosen = Signal(str)
-    theme_asked = Signal()
+    settings_asked = Signal()
     help_asked = Signal()
 
     def __init__(self) -> None:
@@ -80,20 +80,25 @@ class NavRail(QWidget):
         layout = column(self, (4, 10, 5, 10), 4)
         layout.addWidget(_Logo(), 0, Qt.AlignmentFlag.AlignHCenter)
         layout.addSpacing(14)
-        self.items = {"profile": NavItem("profile", self.tr("Profile"))}
-        for name, item in self.items.items():
-            item.clicked.connect(lambda _checked=False, name=name: self._choose(name))
+        self.items = {
+            "profile": NavItem("profile", self.tr("Profile")),
+            "compare": NavItem("compare", self.tr("Compare")),
+            "sessions": NavItem("sessions", self.tr("Sessions")),
+        }
+        for number, (name, item) in enumerate(self.items.items(), 1):
+            item.clicked.connect(lambda _checked=False, name=name: self.page_chosen.emit(name))
+            item.setToolTip(f"{item.text()} (Ctrl+{number})")
             layout.addWidget(item)
         layout.addStretch(1)
-        self.theme_item = NavItem("settings", self.tr("Theme"), checkable=False)
-        self.theme_item.clicked.connect(self.theme_asked)
+        self.settings_item = NavItem("settings", self.tr("Settings"), checkable=False)
+        self.settings_item.clicked.connect(self.settings_asked)
         self.help_item = NavItem("help", self.tr("Help"), checkable=False)
         self.help_item.clicked.connect(self.help_asked)
-        layout.addWidget(self.theme_item)
+        layout.addWidget(self.settings_item)
         layout.addWidget(self.help_item)
-        self._choose("profile")
+        self.select("profile")
 
-    def _choose(self, name: str) -> None:
+    def select(self, name: str) -> None:
+        """Mark the page that is shown."""
         for other, item in self.items.items():
             item.setChecked(other == name)
-        self.page_chosen.emit(name)

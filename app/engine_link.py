@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from profiler import events as ev
 from profiler.engine.client import EngineGone
-from profiler.engine.rest import be_patient
+from profiler.patience import be_patient
 
 READ_S = 0.5
 """How long a look waits, and thus how late the end of the program is noticed at most."""

@@ -28,11 +28,12 @@ from profiler.engine.handshake import Handshake
 from profiler.engine.job import Job, load_key
 from profiler.engine.own_cost import OwnCost
 from profiler.engine.recording import Recordings
-from profiler.engine.rest import Rest, be_patient, be_prompt
+from profiler.engine.rest import Rest
 from profiler.engine.sampling import Sampling
 from profiler.engine.worker_handle import WorkerHandle
 from profiler.errors import DecodescopeError, ModelError, SessionError, UsageError
 from profiler.paths import log_dir
+from profiler.patience import be_patient, be_prompt
 from profiler.session import files
 from profiler.units import NS_PER_S
 

@@ -1,14 +1,11 @@
-"""Leaving the processor to a model that shares it: fewer wake-ups, and no preemption.
+"""Leaving the processor to a model that shares it: fewer wake-ups.
 
 While a run measures on the CPU, every wake-up of the engine costs the model more than the work
 done in it: a thread of the model is put aside in the middle of a matrix product, and its sister
-waits at the barrier. What the worker sends is therefore taken in five times a second, and our
-threads ask the scheduler not to preempt others when they wake up.
+waits at the barrier. What the worker sends is therefore taken in five times a second.
 """
 
 from __future__ import annotations
-
-import os
 
 from profiler.units import NS_PER_S
 
@@ -32,27 +29,3 @@ class Rest:
     def left_s(self, now_ns: int) -> float:
         """How long not to look, s; 0: look whenever something comes."""
         return max(self._until_ns - now_ns, 0) / NS_PER_S
-
-
-def be_patient(idle: bool = False) -> None:
-    """The calling thread no longer preempts others on waking up; it waits for its turn.
-
-    Linux: SCHED_BATCH, or with `idle` SCHED_IDLE (a thread that may be some hundred ms late, and
-    whose stamps are its own). Elsewhere, and where it is refused: no effect. Processes and threads
-    that are started inherit it: call `be_prompt` before.
-    """
-    if hasattr(os, "sched_setscheduler"):
-        _ask(os.SCHED_IDLE if idle else os.SCHED_BATCH)
-
-
-def be_prompt() -> None:
-    """Undo `be_patient`."""
-    if hasattr(os, "sched_setscheduler"):
-        _ask(os.SCHED_OTHER)
-
-
-def _ask(policy: int) -> None:
-    try:
-        os.sched_setscheduler(0, policy, os.sched_param(0))  # 0: the calling thread
-    except OSError:
-        pass

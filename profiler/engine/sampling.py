@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from profiler import events as ev
-from profiler.engine.rest import be_patient
+from profiler.patience import be_patient
 from profiler.telemetry.host import HostReader
 from profiler.telemetry.nvml import open_nvml
 from profiler.telemetry.sampler import Reader, Sampler

@@ -114,6 +114,8 @@ class _Worker:
         except BaseException:
             self._backend = None
             raise
+        if not info.device_uuids:
+            self._outbox.share()
         return {
             "facts": info.facts,
             "spans": info.spans,

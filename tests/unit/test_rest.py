@@ -5,7 +5,8 @@ import threading
 
 import pytest
 
-from profiler.engine.rest import BUSY_EVENTS, Rest, be_patient, be_prompt
+from profiler.engine.rest import BUSY_EVENTS, Rest
+from profiler.patience import be_patient, be_prompt
 
 
 def test_a_look_at_a_shared_processor_is_followed_by_a_fifth_of_a_second_of_rest() -> None:

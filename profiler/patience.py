@@ -1,0 +1,29 @@
+"""Threads of ours that let a model on the same processor go first."""
+
+from __future__ import annotations
+
+import os
+
+
+def be_patient(idle: bool = False) -> None:
+    """The calling thread no longer preempts others on waking up; it waits for its turn.
+
+    Linux: SCHED_BATCH, or with `idle` SCHED_IDLE (a thread that may be some hundred ms late, and
+    whose stamps are its own). Elsewhere, and where it is refused: no effect. Processes and threads
+    that are started inherit it: call `be_prompt` before.
+    """
+    if hasattr(os, "sched_setscheduler"):
+        _ask(os.SCHED_IDLE if idle else os.SCHED_BATCH)
+
+
+def be_prompt() -> None:
+    """Undo `be_patient`."""
+    if hasattr(os, "sched_setscheduler"):
+        _ask(os.SCHED_OTHER)
+
+
+def _ask(policy: int) -> None:
+    try:
+        os.sched_setscheduler(0, policy, os.sched_param(0))  # 0: the calling thread
+    except OSError:
+        pass

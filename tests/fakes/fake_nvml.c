@@ -10,6 +10,7 @@
  *                                   15 for GPU 1 only; every call returns 999 once 40 calls were made
  *   FAKE_NVML_BREAK_FILE=path, FAKE_NVML_BREAK_CODE=15
  *                                   every call returns the code from the moment that the file exists
+ *   FAKE_NVML_LATER_S=6             so many seconds after the first call FAKE_NVML_LATER_X counts for X
  *   FAKE_NVML_{POWER_MW,INSTANT_MW,LIMIT_MW,DEFAULT_LIMIT_MW,GPU_PCT,MEM_PCT,RING_PERIOD_US,RING_N,
  *              GPM,DRAM_PCT,REASONS,MEM_CLOCK,SM_CLOCK,BUS_BITS,TEMPERATURE,USED_MIB,TOTAL_MIB}
  * nvmlDeviceGetTemperatureV and the throttle reasons are left out on purpose: a missing symbol.
@@ -32,17 +33,24 @@ typedef struct { char legacy[16]; u32 domain, bus, device, id, sub; char bus_id[
 static u64 total_calls;
 static struct { char name[64]; u64 n; } calls[64];
 
-static long num(const char *name, long otherwise) {
-    char key[64];
-    snprintf(key, sizeof key, "FAKE_NVML_%s", name);
-    const char *text = getenv(key);
-    return text ? strtol(text, NULL, 0) : otherwise;
-}
-
 static u64 now_us(void) {
     struct timespec t;
     clock_gettime(CLOCK_BOOTTIME, &t);
     return (u64)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static long num(const char *name, long otherwise) {
+    static u64 first_us;
+    char key[64];
+    const char *text = NULL, *later_s = getenv("FAKE_NVML_LATER_S");
+    if (!first_us) first_us = now_us();
+    if (later_s && now_us() - first_us > strtod(later_s, NULL) * 1e6) {
+        snprintf(key, sizeof key, "FAKE_NVML_LATER_%s", name);
+        text = getenv(key);
+    }
+    snprintf(key, sizeof key, "FAKE_NVML_%s", name);
+    if (!text) text = getenv(key);
+    return text ? strtol(text, NULL, 0) : otherwise;
 }
 
 u64 fake_nvml_calls(const char *name) { /* for tests: how often was it called ("": all)? */

@@ -42,6 +42,13 @@ def test_exact_stamps_are_the_schedule() -> None:
         assert request.span_ns("prefill") == 1_900_000
 
 
+def test_a_step_makes_every_gap_from_that_token_on_longer() -> None:
+    timeline, _ = _run("synthetic:ttft_ms=1,itl_ms=1,step_ms=2,step_at=3,stamps=exact", output_tokens=5)
+    request = timeline.runs[1].requests[0]
+    # The gap before token 4 is the first of the longer ones.
+    assert (request.t_ns - request.t0_ns).tolist() == [1_000_000, 2_000_000, 3_000_000, 6_000_000, 9_000_000]
+
+
 def test_several_tokens_a_step_never_exceed_the_length() -> None:
     timeline, _ = _run("synthetic:ttft_ms=1,itl_ms=0,k=4", output_tokens=10)
     assert timeline.runs[1].requests[0].k.tolist() == [4, 4, 2]

@@ -9,6 +9,7 @@ real in everything but the model: process, pipe, recorder, file. It never import
     slope_us=0       growth of the gap per token
     jitter_ms=0      standard deviation of normal noise on the gaps (seeded)
     stall_ms=0, stall_every=0     one gap in `stall_every` is longer by this
+    step_ms=0, step_at=0          from that token on every gap is longer by this
     k=1              tokens a step
     stamps=real      stamped when it happens; exact: stamped with the scheduled time
     gc_every=0, gc_objects=0      a full collection over that many objects each N tokens
@@ -47,6 +48,8 @@ NAMES: dict[str, float] = {
     "jitter_ms": 0.0,
     "stall_ms": 0.0,
     "stall_every": 0.0,
+    "step_ms": 0.0,
+    "step_at": 0.0,
     "k": 1.0,
     "gc_every": 0.0,
     "gc_objects": 0.0,
@@ -212,6 +215,8 @@ class SyntheticBackend:
                 gap_ms = max(0.0, gap_ms + rng.gauss(0.0, s["jitter_ms"]))
             if s["stall_every"] and step % s["stall_every"] == 0:
                 gap_ms += s["stall_ms"]
+            if s["step_ms"] and produced >= s["step_at"]:
+                gap_ms += s["step_ms"]
             due_ns += round(gap_ms * 1e6)
         return Outcome("ok", reason, end_ns=t_ns)
 

@@ -206,7 +206,9 @@ def block_bootstrap(
     for number in range(resamples):
         picks = rng.integers(0, len(kept), len(kept))
         each = np.repeat(picks, blocks[picks])
-        starts = offsets[each] + np.floor(rng.random(len(each)) * (lengths[each] - block + 1)).astype(np.int64)
+        starts = offsets[each] + np.floor(rng.random(len(each)) * (lengths[each] - block + 1)).astype(
+            np.int64
+        )
         drawn = pool[(starts[:, None] + step).ravel()]
         if transform is not None:
             drawn = transform(drawn)

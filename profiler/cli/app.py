@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import typer
 import typer.main
 
-from profiler.cli import explain, files, machine, overhead, record, traces
+from profiler.cli import compare, explain, files, machine, overhead, record, traces
 from profiler.cli.console import say_error
 from profiler.errors import DecodescopeError
 from profiler.paths import log_dir
@@ -28,6 +28,7 @@ def make_app() -> typer.Typer:
     )
     app.command("record")(record.record)
     app.command("report")(files.report)
+    app.command("compare")(compare.compare)
     app.command("explain")(explain.explain)
     app.command("import")(traces.import_)
     app.command("export")(traces.export)

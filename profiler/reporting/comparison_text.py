@@ -1,0 +1,141 @@
+"""A comparison in words: for a terminal (rich) and as Markdown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from profiler.units import MINUS, format_number
+
+UNITS = {"mbu.run": ("%", 100.0), "output_tok_s.p50": ("tok/s", 1.0)}
+"""Unit and factor of a metric; ms elsewhere."""
+VERDICTS = {
+    "slower": "slower",
+    "faster": "faster",
+    "equivalent": "equivalent",
+    "no_difference": "no difference",
+    "not_comparable": "not comparable",
+}
+MARKS = {"slower": "▲", "faster": "✓", "equivalent": "=", "no_difference": "=", "not_comparable": "—"}
+SHOWN_DIFFERENCES = 12
+
+
+def comparison_text(value: dict[str, Any], letter: str = "B") -> Iterator[RenderableType]:
+    """What differs first, then the table, then the notes."""
+    yield Text(f"A: {_title(value['a'])}")
+    yield Text(f"{letter}: {_title(value['b'])}")
+    yield from _differences(value["environment_differences"], letter)
+    yield _table(value["rows"], letter)
+    for note in value["notes"]:
+        yield Text(f"• {note}")
+
+
+def _differences(differences: Sequence[dict[str, Any]], letter: str) -> Iterator[RenderableType]:
+    if not differences:
+        yield Text("What differs: nothing that the manifests hold.")
+        return
+    important = [item for item in differences if item["important"]]
+    yield Text(_count(important, differences))
+    table = Table(box=None, pad_edge=False)
+    for heading in ("setting", "A", letter):
+        table.add_column(heading, overflow="fold")
+    for item in (important or differences)[:SHOWN_DIFFERENCES]:
+        table.add_row(Text(str(item["path"])), Text(_value(item["a"])), Text(_value(item["b"])))
+    yield table
+
+
+def _table(rows: Sequence[dict[str, Any]], letter: str) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("metric", "A", letter, f"{letter} / A", "95 % interval", "verdict"):
+        left = heading in ("metric", "verdict")
+        table.add_column(heading, justify="left" if left else "right", no_wrap=heading != "verdict")
+    for row in rows:
+        metric, one, two, _, ratio, interval, _ = _cells(row)
+        verdict = Text(f"{MARKS[row['verdict']]} {VERDICTS[row['verdict']]}")
+        if row["verdict"] == "not_comparable" and row["reason"]:
+            verdict.append(f": {row['reason']}")
+        table.add_row(*map(Text, (metric, one, two, ratio, interval)), verdict)
+    return table
+
+
+def comparison_markdown(value: dict[str, Any], letter: str = "B") -> str:
+    """For an issue tracker. What came from files is escaped."""
+    a, b = (markdown_escape(_title(value[side])) for side in ("a", "b"))
+    lines = [f"### {letter} against A", "", f"- A: {a}", f"- {letter}: {b}", ""]
+    differences = value["environment_differences"]
+    important = [item for item in differences if item["important"]]
+    if differences:
+        lines += [
+            _count(important, differences),
+            "",
+            f"| setting | A | {letter} |",
+            "|---|---|---|",
+        ]
+        for item in (important or differences)[:SHOWN_DIFFERENCES]:
+            cells = (str(item["path"]), _value(item["a"]), _value(item["b"]))
+            lines.append("| " + " | ".join(map(markdown_escape, cells)) + " |")
+        lines.append("")
+    lines += [
+        f"| metric | A | {letter} | {letter} − A | {letter} / A | 95 % interval | p | verdict |",
+        "|---|---:|---:|---:|---:|---:|---:|---|",
+    ]
+    for row in value["rows"]:
+        verdict = VERDICTS[row["verdict"]]
+        if row["verdict"] == "not_comparable" and row["reason"]:
+            verdict += f": {row['reason']}"
+        lines.append("| " + " | ".join(map(markdown_escape, (*_cells(row), verdict))) + " |")
+    lines += ["", *(f"- {markdown_escape(note)}" for note in value["notes"]), ""]
+    return "\n".join(lines)
+
+
+def markdown_escape(text: str) -> str:
+    """Text that came from outside, so that Markdown and HTML in it stay text, on one line."""
+    flat = " ".join(text.split())
+    for sign in "\\`*_[]<>|#~!":
+        flat = flat.replace(sign, "\\" + sign)
+    return flat.replace("@", "@\u200b").replace("&", "&amp;")
+
+
+def _count(important: Sequence[Any], differences: Sequence[Any]) -> str:
+    word = "setting that changes" if len(important) == 1 else "settings that change"
+    return f"What differs: {len(important)} {word} speed, {len(differences)} in all"
+
+
+def _title(who: dict[str, Any]) -> str:
+    parts = [
+        who.get("name") or who.get("model") or "run",
+        who.get("model"),
+        who.get("device"),
+        who.get("path"),
+    ]
+    return " · ".join(dict.fromkeys(str(part) for part in parts if part))
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    unit, factor = UNITS.get(row["metric"], ("ms", 1.0))
+    shown = [
+        "—" if row[key] is None else format_number(row[key] * factor, 4) for key in ("a", "b", "difference")
+    ]
+    if row["difference"] is not None and row["difference"] > 0:
+        shown[2] = f"+{shown[2]}"
+    ratio = "—" if row["ratio"] is None else percent(row["ratio"])
+    interval = "—" if row["ci95"] is None else f"{percent(row['ci95'][0])} to {percent(row['ci95'][1])}"
+    p_value = "—" if row["p_value"] is None else f"{row['p_value']:.2g}"
+    return (f"{row['metric']} ({unit})", *shown, ratio, interval, p_value)
+
+
+def percent(ratio: float) -> str:
+    """1.004 as +0.4 %."""
+    value = 100 * (ratio - 1)
+    sign = MINUS if round(value, 1) < 0 else "+"
+    return f"{sign}{abs(value):.1f} %"
+
+
+def _value(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else text[:79] + "…"

@@ -193,6 +193,12 @@ class Request:
         """The answer's text so far ("" where text was not kept)."""
         return "".join(self.pieces)
 
+    def forget_text(self) -> None:
+        """Drop what the answer says: its text and its token ids. Counts and times stay."""
+        self._load()
+        self.pieces = []
+        self._ids = _Column(np.int32)
+
     def span_ns(self, name: str) -> int | None:
         """Total length of the spans of that name, ns; None when there is none."""
         lengths = [span.end_ns - span.t_ns for span in self.spans if span.name == name]

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from profiler.cli.console import out, plain, say_error
 from profiler.errors import SessionError, UsageError
-
-if TYPE_CHECKING:
-    from profiler.timeline import Timeline
 
 _Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace --out if it exists.")]
 
@@ -40,32 +36,38 @@ def import_(
 def export(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A session file (.dscope).")],
     output: Annotated[Path, typer.Option("--out", metavar="FILE", help="The file to write.")],
-    format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="jsonl: a trace.")] = "jsonl",
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="jsonl (a trace), json, csv, parquet, markdown, html or chrome-trace.",
+        ),
+    ] = "jsonl",
+    run: Annotated[int | None, typer.Option("--run", metavar="N", help="Only this run of several.")] = None,
+    private: Annotated[
+        bool, typer.Option("--private", help="Leave out prompts, answers, user and host names.")
+    ] = False,
     overwrite: _Overwrite = False,
 ) -> int:
     """Write a session in another format; the session is not touched."""
+    from profiler.reporting import exports
     from profiler.session.reader import SessionReader
 
-    write = FORMATS.get(format_.lower())
-    if write is None:
-        known = ", ".join(FORMATS)
-        raise UsageError(f"--format {format_} is not known; choose one of: {known}.", field="format")
+    exports.find_format(format_)  # a wrong name is told before the file is read
     _check_target(file, output)
     with SessionReader.open(file) as reader:
-        write(reader.timeline(), output, overwrite)
+        exports.export(
+            reader.timeline(),
+            output,
+            format_,
+            name=reader.name,
+            run=run,
+            private=private,
+            overwrite=overwrite,
+        )
     out().print(plain(f"{output}: written."), soft_wrap=True)
     return 0
-
-
-def _write_jsonl(timeline: Timeline, path: Path, overwrite: bool) -> None:
-    from profiler.session.trace import write_trace
-
-    write_trace(timeline, path, overwrite=overwrite)
-
-
-FORMATS: dict[str, Callable[[Timeline, Path, bool], None]] = {"jsonl": _write_jsonl}
-"""What `--format` takes: a function of the timeline, the target and `overwrite`. It imports what it
-needs when it is called, writes the file complete or not at all, and raises our own errors."""
 
 
 def _check_target(source: Path, target: Path) -> None:

@@ -95,10 +95,10 @@ def comparison_markdown(value: dict[str, Any], letter: str = "B") -> str:
 
 def markdown_escape(text: str) -> str:
     """Text that came from outside, so that Markdown and HTML in it stay text, on one line."""
-    flat = " ".join(text.split())
-    for sign in "\\`*_[]<>|#~!":
+    flat = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    for sign in "\\`*_[]|#~!":
         flat = flat.replace(sign, "\\" + sign)
-    return flat.replace("@", "@\u200b").replace("&", "&amp;")
+    return flat.replace("@", "@\u200b")
 
 
 def _count(important: Sequence[Any], differences: Sequence[Any]) -> str:

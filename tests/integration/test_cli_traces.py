@@ -214,7 +214,7 @@ def test_targets_that_cannot_be(tmp_path: Path, capsys: Capture) -> None:
     assert "cannot be read" in refused(capsys, "import", tmp_path / "no", "--out", tmp_path / "x.dscope")
     assert "does not exist" in refused(capsys, "import", source, "--out", tmp_path / "no" / "x.dscope")
     assert "is a folder" in refused(capsys, "export", session, "--out", tmp_path, "--overwrite")
-    assert "choose one of: jsonl" in refused(
+    assert "choose one of: html" in refused(
         capsys, "export", session, "--format", "xlsx", "--out", tmp_path / "x"
     )
     assert "exists already" in refused(capsys, "export", session, "--out", source)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import typer
 import typer.main
 
-from profiler.cli import compare, explain, files, machine, overhead, record, traces
+from profiler.cli import compare, explain, files, machine, overhead, record, sessions, traces
 from profiler.cli.console import say_error
 from profiler.errors import DecodescopeError
 from profiler.paths import log_dir
@@ -35,6 +35,7 @@ def make_app() -> typer.Typer:
     app.command("models")(machine.models)
     app.command("doctor")(machine.doctor)
     app.command("overhead")(overhead.overhead)
+    app.command("sessions")(sessions.sessions)
     app.command("verify")(files.verify)
     app.command("repair")(files.repair)
     return app

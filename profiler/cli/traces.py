@@ -21,10 +21,12 @@ def import_(
 ) -> int:
     """Make a session of a trace that another program wrote."""
     from profiler import events as ev
+    from profiler.engine.summaries import add_summaries
     from profiler.session.trace import import_trace
 
     _check_target(trace, output)
     result = import_trace(trace, output, name=name, overwrite=overwrite)
+    add_summaries(output)
     for warning in result.warnings:
         say_error(warning)
     runs = sum(isinstance(event, ev.RunStart) for event in result.events)

@@ -246,6 +246,7 @@ def recording_path(folder: Path, config: RunConfig) -> Path:
 def summary_of(path: Path, run_no: int) -> dict[str, Any]:
     """The figures of a run for the library's list, from the rows just recorded ({} if unreadable)."""
     from profiler.analysis.run import run_metrics
+    from profiler.analysis.sparkline import itl_trace_ms
 
     try:
         reader = SessionReader.open(path)
@@ -266,6 +267,8 @@ def summary_of(path: Path, run_no: int) -> dict[str, Any]:
             "jitter_ms": metrics["jitter"]["jitter_ms"],
             "mbu_run": metrics["mbu"]["run"],
             "output_tokens": metrics["output_tokens"]["total"],
+            "joules_per_token": metrics["energy"]["joules_per_token"],
+            "itl_trace_ms": itl_trace_ms(run),
         }
     finally:
         reader.close()

@@ -19,6 +19,7 @@ import numpy as np
 from profiler import events as ev
 from profiler.errors import SessionError
 from profiler.session.codec import STEP_COLUMNS, join_ids, load_strict_json, steps_from_texts, unpack_pieces
+from profiler.session.labels import labels_of
 from profiler.session.lock import is_locked
 from profiler.session.opening import Database, open_database
 from profiler.session.store import ENDED_UNEXPECTEDLY
@@ -33,7 +34,8 @@ _BAD = (ValueError, OverflowError, TypeError, KeyError, IndexError, sqlite3.Data
 class SessionReader:
     """One session file, open for reading. Use `open`.
 
-    `path`; `name` (its label); `facts` (of the session); `created` (ISO 8601 or None);
+    `path`; `name` and `labels` (what a person added); `facts` (of the session); `created`
+    (ISO 8601 or None); `acknowledged` (a person has seen that it ended unexpectedly);
     `live` (a program was writing it when it was opened); `ended_unexpectedly` (its program
     died). Thread: any. A closed file is kept open until `close`; a live one is opened for each
     read only, so that its writer can make it one file at the end.
@@ -49,8 +51,10 @@ class SessionReader:
             meta = {key: load_strict_json(value) for key, value in con.execute("SELECT key, value FROM meta")}
             facts = con.execute("SELECT key, value FROM fact WHERE run IS NULL ORDER BY no").fetchall()
             self.facts: dict[str, ev.JSON] = {key: load_strict_json(value) for key, value in facts}
-        name, created = meta.get("name"), meta.get("created")
-        self.name = name if isinstance(name, str) else ""
+        created = meta.get("created")
+        self.labels = labels_of(meta)
+        self.name = self.labels.name
+        self.acknowledged = meta.get("acknowledged") is True
         self.created = created if isinstance(created, str) else None
         self.closed_properly = meta.get("closed") is True
         self.ended_unexpectedly = meta.get("ended_unexpectedly") is True or (
@@ -145,6 +149,22 @@ class SessionReader:
             "requests": requests,
             "runs": runs,
         }
+
+    def last_run(self) -> dict[str, ev.JSON]:
+        """What the last run says of its circumstances: `config`, `environment`, and `model` (what
+        the worker told of it, {} if nothing); {} without a run."""
+        with self._connection() as con:
+            row = con.execute("SELECT no, config, environment FROM run ORDER BY no DESC LIMIT 1").fetchone()
+            if row is None:
+                return {}
+            model = con.execute(
+                "SELECT value FROM fact WHERE run=? AND key='model' ORDER BY no DESC LIMIT 1", row[:1]
+            ).fetchone()
+            return {
+                "config": load_strict_json(row[1]),
+                "environment": load_strict_json(row[2]),
+                "model": {} if model is None else load_strict_json(model[0]),
+            }
 
     def _died(self, status: str) -> bool:
         return status == "running" and not self.live

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from PySide6.QtCore import QCoreApplication, Qt
-from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
+from PySide6.QtWidgets import QFileDialog, QInputDialog, QMessageBox, QWidget
 
 
 class Dialogs(Protocol):
@@ -19,6 +19,18 @@ class Dialogs(Protocol):
     def confirm_overwrite(self, parent: QWidget, path: Path) -> bool: ...
 
     def confirm_close(self, parent: QWidget) -> bool: ...
+
+    def open_paths(self, parent: QWidget, folder: str) -> list[Path]: ...
+
+    def report_path(self, parent: QWidget, suggested: Path, kind: str) -> Path | None: ...
+
+    def any_path(self, parent: QWidget, suggested: Path) -> Path | None: ...
+
+    def trace_path(self, parent: QWidget, folder: str) -> Path | None: ...
+
+    def folder_path(self, parent: QWidget, folder: str) -> Path | None: ...
+
+    def ask_text(self, parent: QWidget, title: str, label: str, value: str) -> str | None: ...
 
 
 def _filter() -> str:
@@ -64,6 +76,47 @@ class QtDialogs:
             tr("Dialogs", "Keep running"),
         )
 
+    def open_paths(self, parent: QWidget, folder: str) -> list[Path]:
+        """Sessions to open, any number."""
+        title = QCoreApplication.translate("Dialogs", "Choose sessions")
+        paths, _ = QFileDialog.getOpenFileNames(parent, title, folder, _filter())
+        return [Path(path) for path in paths]
+
+    def report_path(self, parent: QWidget, suggested: Path, kind: str) -> Path | None:
+        """Where to save a file of `kind` (its suffix); replacing is asked by the dialog itself."""
+        title = QCoreApplication.translate("Dialogs", "Save as")
+        path, _ = QFileDialog.getSaveFileName(parent, title, str(suggested), f"{kind.upper()} (*.{kind})")
+        if not path:
+            return None
+        found = Path(path)
+        return found if found.suffix else found.with_name(f"{found.name}.{kind}")
+
+    def any_path(self, parent: QWidget, suggested: Path) -> Path | None:
+        """Where to save a file of any kind; whether it may be replaced is asked later."""
+        title = QCoreApplication.translate("Dialogs", "Save as")
+        path, _ = QFileDialog.getSaveFileName(
+            parent, title, str(suggested), options=QFileDialog.Option.DontConfirmOverwrite
+        )
+        return Path(path) if path else None
+
+    def trace_path(self, parent: QWidget, folder: str) -> Path | None:
+        """A trace to import."""
+        tr = QCoreApplication.translate
+        kinds = tr("Dialogs", "Traces (*.jsonl);;All files (*)")
+        path, _ = QFileDialog.getOpenFileName(parent, tr("Dialogs", "Import a trace"), folder, kinds)
+        return Path(path) if path else None
+
+    def folder_path(self, parent: QWidget, folder: str) -> Path | None:
+        """A folder of sessions."""
+        title = QCoreApplication.translate("Dialogs", "Choose a folder of sessions")
+        path = QFileDialog.getExistingDirectory(parent, title, folder)
+        return Path(path) if path else None
+
+    def ask_text(self, parent: QWidget, title: str, label: str, value: str) -> str | None:
+        """A line of text."""
+        text, ok = QInputDialog.getText(parent, title, label, text=value)
+        return text if ok else None
+
 
 def _ask(parent: QWidget, question: str, consequence: str, yes: str, no: str) -> bool:
     box = QMessageBox(QMessageBox.Icon.Warning, "Decodescope", question, parent=parent)
@@ -91,3 +144,21 @@ class NoDialogs:
 
     def confirm_close(self, parent: QWidget) -> bool:
         return True
+
+    def open_paths(self, parent: QWidget, folder: str) -> list[Path]:
+        return []
+
+    def report_path(self, parent: QWidget, suggested: Path, kind: str) -> Path | None:
+        return None
+
+    def any_path(self, parent: QWidget, suggested: Path) -> Path | None:
+        return None
+
+    def trace_path(self, parent: QWidget, folder: str) -> Path | None:
+        return None
+
+    def folder_path(self, parent: QWidget, folder: str) -> Path | None:
+        return None
+
+    def ask_text(self, parent: QWidget, title: str, label: str, value: str) -> str | None:
+        return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, QSize, Qt, QUrl
@@ -11,14 +13,17 @@ from PySide6.QtWidgets import QMainWindow, QMenu, QWidget
 from app.about import show_about
 from app.actions import make_actions
 from app.dialogs import Dialogs
+from app.offers import Offers
 from app.other_reports import Reports
 from app.own_cost import BUDGET_S, own_cost_config
 from app.pages.profile import ProfilePage
 from app.pages.stack import PageStack
 from app.panels.nav_rail import NavRail
+from app.panels.offer import Offer
 from app.panels.other_tools_dialog import OtherToolsDialog
 from app.panels.parts import column, row
 from app.panels.settings_dialog import SettingsDialog
+from app.panels.share_dialog import ShareDialog
 from app.panels.status_bar import StatusBar
 from app.panels.top_bar import TopBar, session_title
 from app.resources import app_icon
@@ -26,6 +31,7 @@ from app.run_controller import RunController
 from app.run_state import RunState
 from app.session_library import SUFFIX, SessionLibrary, with_suffix
 from app.settings import Settings
+from app.sharing import ShareRequest, as_markdown, share
 from app.theme import Palette, Theme, apply_theme
 from app.widgets import Divider
 from profiler import events as ev
@@ -55,6 +61,8 @@ class MainWindow(QMainWindow):
         self._settings = settings
         self._theme = theme
         self._dialogs = dialogs
+        self.share_dialog: ShareDialog | None = None
+        """The export dialog that was opened last."""
         self.problem_message: str | None = None
         """The problem with a file that is shown, if one is."""
         self.setWindowTitle("Decodescope")
@@ -63,15 +71,18 @@ class MainWindow(QMainWindow):
         self.setMinimumSize(QSize(*MIN_SIZE).boundedTo(self.screen().availableSize()))
         self.actions_ = make_actions(self)
         self.rail = NavRail()
-        exports = (self.actions_.as_others, self.actions_.copy_figures)
+        exports = (self.actions_.export, self.actions_.as_others, self.actions_.copy_figures)
         self.top_bar = TopBar(self.actions_.open, self.actions_.save_as, exports)
         self.page = ProfilePage(controller)
+        self.offer = Offer()
         self.pages = PageStack()
         self.pages.add("profile", self._profile_with_bar)
+        self.pages.add("compare", self._make_compare)
         self.page.kpis.addActions(exports)
         self.status = StatusBar()
         self._folded_by_width = False
         self._ask_before_closing = True
+        self.offers = Offers(self.offer, controller, settings, library.background, self.open_session)
         self._lay_out()
         self._connect()
         self.show_page("profile")
@@ -97,8 +108,70 @@ class MainWindow(QMainWindow):
         stack = column(whole)
         stack.addWidget(self.top_bar)
         stack.addWidget(Divider())
+        stack.addWidget(self.offer)
         stack.addWidget(self.page, 1)
         return whole
+
+    def _make_compare(self) -> QWidget:
+        from app.pages.compare import ComparePage
+
+        page = ComparePage(self._library.background, self._dialogs)
+        page.set_folder(self._settings.last_folder())
+        page.open_asked.connect(self._open_on_profile)
+        page.choose_sessions_asked.connect(lambda: self.show_page("sessions"))
+        return page
+
+    def _open_on_profile(self, path: Path) -> None:
+        self.show_page("profile")
+        self.open_session(path)
+
+    def compare(self, paths: Sequence[Path]) -> None:
+        """Show the Compare page with these sessions; one alone joins those that are there."""
+        page = self.show_page("compare")
+        if len(paths) == 1:
+            page.add_session(paths[0])
+        else:
+            page.set_sessions(paths)
+
+    def export(self, path: Path | None = None) -> None:
+        """Ask how to export a session: that at `path`, else the one that is shown."""
+        source = path or self._controller.document.path
+        if source is None:
+            return
+        if self._controller.active and path is None:
+            self._show_file_problem(
+                self.tr("Nothing was exported"),
+                self.tr("A run is going on; export when it has finished, or stop it first (Esc)."),
+            )
+            return
+        folder = Path(self._settings.last_folder() or source.parent)
+        dialog = ShareDialog(
+            source.stem,
+            folder,
+            source.stem,
+            self._dialogs.any_path,
+            self._dialogs.confirm_overwrite,
+            str(self._settings.choice("export/format") or "html"),
+            self,
+        )
+        background = self._library.background
+        fail = partial(dialog.finished_with, ok=False)
+
+        def write(request: ShareRequest) -> None:
+            self._settings.remember_choice("export/format", request.format)
+            self._settings.set_last_folder(str(request.path.parent))
+            done = self.tr("Written: {0}")
+            share(background, source, request, lambda at: dialog.finished_with(done.format(at), True), fail)
+
+        def copied(text: str) -> None:
+            QGuiApplication.clipboard().setText(text)
+            dialog.finished_with(self.tr("Copied. Paste it into an issue."), True)
+
+        dialog.export_asked.connect(write)
+        dialog.copy_asked.connect(lambda private: as_markdown(background, source, private, copied, fail))
+        apply_theme(dialog, self._theme.palette)
+        self.share_dialog = dialog
+        dialog.open()
 
     def show_page(self, name: str) -> QWidget:
         """Show a page (`profile`, `compare`, `sessions`); it is made when it is shown first."""
@@ -116,6 +189,7 @@ class MainWindow(QMainWindow):
         actions.stop.triggered.connect(controller.stop)
         actions.open.triggered.connect(self.ask_open)
         actions.save_as.triggered.connect(self.ask_save)
+        actions.export.triggered.connect(lambda: self.export())
         actions.as_others.triggered.connect(self.show_as_others)
         actions.copy_figures.triggered.connect(self._copy_figures)
         actions.own_cost.triggered.connect(self.measure_own_cost)

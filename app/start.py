@@ -19,6 +19,7 @@ from app.crash import install_excepthook, route_qt_messages, set_up_log
 from app.dialogs import NoDialogs, QtDialogs
 from app.engine_link import EngineLink
 from app.main_window import MainWindow
+from app.offers import find_recovered
 from app.options import Options
 from app.run_controller import RunController
 from app.second_start import SecondStarts, hand_over, server_name
@@ -91,8 +92,11 @@ def _begin(window: MainWindow, controller: RunController, options: Options, sess
     controller.start_engine()
     if options.page is not None:
         window.show_page(options.page)
+    window.offers.hints = not options.unattended
     if session is not None:
         window.open_session(session)
+    elif not options.unattended:
+        window.offers.look_for_recovered(find_recovered)
     if options.autostart:
         window.start()
     if options.own_cost is not None:

@@ -33,6 +33,14 @@ def log_dir() -> Path:
     return path
 
 
+def config_dir() -> Path:
+    """The folder of saved configurations, beside the library; created when missing. OSError if
+    that fails."""
+    path = library_dir().parent / "configurations"
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
 def own_cost_file() -> Path:
     """Where the last `dscope overhead` of this user is kept."""
     return library_dir().parent / "own-cost.json"

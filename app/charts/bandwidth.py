@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +12,18 @@ from PySide6.QtCore import QCoreApplication, QLineF, QRectF, Qt
 from PySide6.QtGui import QPainter, QPen
 from PySide6.QtWidgets import QWidget
 
-from app.charts.base import AXIS_LEFT_PX, AXIS_RIGHT_PX, ChartCard
+from app.charts.bandwidth_marks import (
+    BandwidthSeries,
+    BusyWindow,
+    legend_items,
+    paint_busy,
+    paint_peak,
+    speed_ticks,
+)
+from app.charts.base import AXIS_LEFT_PX, AXIS_RIGHT_PX
 from app.charts.canvas import PlotCanvas
 from app.charts.columns import BlockStats, keep_peaks
+from app.charts.data_table import Column, TableData, labelled
 from app.charts.frame import (
     Frame,
     Run,
@@ -26,13 +35,13 @@ from app.charts.frame import (
     draw_note,
     draw_side_axis,
     draw_words,
-    hatch_brush,
     place_beside,
 )
 from app.charts.ghosts import bandwidth_ghost
-from app.charts.ticks import end_ticks, format_tick, round_step, round_ticks, stepped_ceiling
+from app.charts.ticks import format_tick, round_step, round_ticks, stepped_ceiling
+from app.charts.token_chart import MARGINS, ChartTexts, TokenChart
 from app.theme import Palette
-from app.widgets import ElidedLabel, LegendItem
+from app.widgets import ElidedLabel
 from profiler.analysis.busy_windows import TOO_SHORT
 from profiler.units import THIN, format_number
 
@@ -40,32 +49,13 @@ translate = QCoreApplication.translate
 
 Floats = npt.NDArray[np.float64]
 
-MARGINS = (AXIS_LEFT_PX, 8, AXIS_RIGHT_PX, 38)
 COLUMNS = 480
 """Most pixel columns a curve is worth: two points each."""
+FINE_TOKENS = 30_000
+"""With at most so many tokens in view their smooth line is worked out for the view alone."""
 
 
-@dataclass(frozen=True)
-class BandwidthSeries:
-    """Model-based utilisation of one request: per cent of the reference at each token."""
-
-    label: str
-    tokens: Floats
-    mbu_pct: Floats
-    warmup: bool = False
-
-
-@dataclass(frozen=True)
-class BusyWindow:
-    """One reading of a window, placed on the tokens it covers; `inside`: wholly within decode."""
-
-    token_from: float
-    token_to: float
-    pct: float
-    inside: bool = True
-
-
-class BandwidthChart(ChartCard):
+class BandwidthChart(TokenChart):
     """Answers: how hard does the memory work?"""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -76,19 +66,15 @@ class BandwidthChart(ChartCard):
         canvas = PlotCanvas(MARGINS, self._paint_below, self._paint_above)
         for item in (self._raw, self._earlier, self._gpm_curve, self._current):
             canvas.addItem(item, ignoreBounds=True)
-        super().__init__(
+        texts = ChartTexts(
             translate("BandwidthChart", "Memory bandwidth"),
             translate("BandwidthChart", "How hard does the memory work?"),
             translate("BandwidthChart", "Bytes the model must read, next to what the GPU reports."),
-            bandwidth_ghost,
-            canvas,
-            parent,
         )
+        super().__init__(texts, bandwidth_ghost, canvas, parent)
         self.explanation = ElidedLabel(role="muted")
         self.explanation.hide()
         self.body.addWidget(self.explanation)
-        canvas.pointed.connect(lambda x: self.hovered.emit(None if x is None else round(x)))
-        self._plot: PlotCanvas = canvas
         self._smooth: dict[str, BlockStats] = {}
         self._series: list[BandwidthSeries] = []
         self._current_index = -1
@@ -99,7 +85,6 @@ class BandwidthChart(ChartCard):
         self._gpm: tuple[Floats, Floats] | None = None
         self._busy: list[BusyWindow] = []
         self._reason: str | None = None
-        self._x_max = 1
         self._top: float | None = None
         self.apply_palette(self.palette_now)
 
@@ -114,6 +99,7 @@ class BandwidthChart(ChartCard):
         *,
         busy_window_s: float | None = None,
         running_index: int | None = None,
+        selected: int | None = None,
         gpm: tuple[Floats, Floats] | None = None,
         gpm_reason: str | None = None,
         measured_peak_gb_s: float | None = None,
@@ -126,12 +112,15 @@ class BandwidthChart(ChartCard):
         legend keeps "n/a"). busy_window_s is how far back one reading looks. gpm: (tokens, per
         cent of the same reference), gpm_reason why there is none. measured_peak_gb_s: a line
         beside a data sheet. reason: why there is no model-based line at all (one sentence).
+        selected: whose line is strong; by default the live one's, else the last.
         """
         self._series = [entry for entry in series if len(entry.tokens)]
         known = [entry.label for entry in self._series]
         live = series[running_index].label if running_index is not None else None
         self._running = known.index(live) if live in known else None
         self._current_index = self._running if self._running is not None else len(self._series) - 1
+        if selected is not None and series[selected].label in known:
+            self._current_index = known.index(series[selected].label)
         self._reference, self._source = reference_gb_s, reference_source
         self._peak = measured_peak_gb_s
         self._gpm = gpm if gpm is not None and len(gpm[0]) else None
@@ -142,7 +131,7 @@ class BandwidthChart(ChartCard):
             while self._x_max < entry.tokens[-1]:
                 self._x_max *= 2
         self._fill()
-        self._legend_items(busy is None, busy_reason, gpm, gpm_reason)
+        self.set_legend(legend_items(reason, busy, busy_reason, gpm is not None, gpm_reason))
         self._explain(busy, busy_reason, busy_window_s)
         self._plot.renew_below((self.palette_now.name, self._x_max, self._reference))
         self.shown()
@@ -164,6 +153,7 @@ class BandwidthChart(ChartCard):
         """No data; the axes stay."""
         self._smooth.clear()
         self._top = None
+        self._view = self._y_view = None
         self.refresh([], self._x_max, self._reference, self._source)
 
     def summary(self) -> str:
@@ -185,9 +175,23 @@ class BandwidthChart(ChartCard):
 
     # -- what is computed once a refresh ------------------------------------------------------
 
+    def live_token(self) -> int | None:
+        return None if self._running is None else int(self._series[self._running].tokens[-1])
+
+    def view_moved(self) -> None:
+        self._fill()
+        self._plot.renew_below((self.palette_now.name, self._x_max, self._reference))
+        self.redraw()
+
+    def apply_layers(self) -> None:
+        for item in (self._raw, self._earlier, self._current):
+            item.setVisible(self.layer_shown("model"))
+        self._gpm_curve.setVisible(self.layer_shown("gpm"))
+
     def _fill(self) -> None:
         lines = []
         tops = [window.pct for window in self._busy]
+        span = self.x_span
         for entry in self._series:
             stats = self._smooth.setdefault(entry.label, BlockStats())
             stats.update([entry.label], [entry.mbu_pct], self._x_max)
@@ -201,9 +205,10 @@ class BandwidthChart(ChartCard):
         self._current.setData([], [])
         if self._series:
             entry = self._series[self._current_index]
-            x, y = keep_peaks(entry.tokens, entry.mbu_pct, COLUMNS)
-            self._raw.setData(x, y)
-            self._current.setData(*lines[self._current_index], connect="finite")
+            part = _part(entry.tokens, span)
+            self._raw.setData(*keep_peaks(entry.tokens[part], entry.mbu_pct[part], COLUMNS))
+            fine = self._fine_line(entry, span)
+            self._current.setData(*(fine or lines[self._current_index]), connect="finite")
         others = [line for number, line in enumerate(lines) if number != self._current_index]
         if others:
             # NaN parts the lines of separate requests.
@@ -214,7 +219,10 @@ class BandwidthChart(ChartCard):
         else:
             self._earlier.setData([], [])
         if self._gpm is not None:
-            self._gpm_curve.setData(*keep_peaks(*self._gpm, COLUMNS), connect="finite")
+            part = _part(self._gpm[0], span)
+            self._gpm_curve.setData(
+                *keep_peaks(self._gpm[0][part], self._gpm[1][part], COLUMNS), connect="finite"
+            )
             tops.append(float(np.nanmax(self._gpm[1])))
         else:
             self._gpm_curve.setData([], [])
@@ -222,43 +230,21 @@ class BandwidthChart(ChartCard):
             tops.append(100 * self._peak / self._reference)
         if tops:
             self._top = stepped_ceiling(1.12 * max(tops), self._top, fill=0.45)
-        self._plot.set_ranges((0, self._x_max), (0, self._top or 100.0))
+        self._plot.set_ranges(span, self._y_view or (0, self._top or 100.0))
 
-    def _legend_items(
-        self,
-        no_busy: bool,
-        busy_reason: str | None,
-        gpm: tuple[Floats, Floats] | None,
-        gpm_reason: str | None,
-    ) -> None:
-        tip = self.tr("Weights and KV cache a step must read, divided by its time and by the reference.")
-        items = [LegendItem(self.tr("model-based"), "data3", short=self.tr("model"), tip=tip)]
-        if self._reason:
-            items = [
-                LegendItem(
-                    self.tr("model-based n/a"), "data3", short=self.tr("n/a"), tip=self._reason, muted=True
-                )
-            ]
-        if no_busy:
-            tip = busy_reason or self.tr("The GPU does not report it.")
-            label = self.tr("DRAM busy time n/a")
-            items.append(LegendItem(label, "data2", "step", short=self.tr("busy n/a"), tip=tip, muted=True))
-        else:
-            tip = self.tr("Share of time in which memory was touched, not bandwidth.")
-            items.append(
-                LegendItem(self.tr("DRAM busy time"), "data2", "step", short=self.tr("busy"), tip=tip)
-            )
-            if any(not window.inside for window in self._busy):
-                tip = self.tr("The window also covers prefill or the end; it is left out of statistics.")
-                items.append(
-                    LegendItem(self.tr("not all decode"), "muted", "hatch", short=self.tr("part"), tip=tip)
-                )
-        if gpm is not None:
-            tip = self.tr("The GPU's own counter of DRAM traffic, compared in GB/s.")
-            items.append(LegendItem(self.tr("GPM DRAM"), "data4", "dashed", short=self.tr("GPM"), tip=tip))
-        elif gpm_reason:
-            items.append(LegendItem(self.tr("GPM n/a"), "data4", "dashed", tip=gpm_reason, muted=True))
-        self.set_legend(items)
+    def _fine_line(self, entry: BandwidthSeries, span: tuple[float, float]) -> tuple[Floats, Floats] | None:
+        """The smooth line of a zoomed view; None where the one of the whole run will do."""
+        width = span[1] - span[0]
+        if not 0 < width <= min(0.7 * self._x_max, FINE_TOKENS):
+            return None
+        margin = width * (BlockStats.HALF_WINDOW + 1) / 96
+        part = _part(entry.tokens, (span[0] - margin, span[1] + margin))
+        tokens = entry.tokens[part]
+        if not len(tokens):
+            return None
+        fine = BlockStats(first_token=int(tokens[0]))
+        fine.update([entry.label], [entry.mbu_pct[part]], len(tokens))
+        return fine.tokens, fine.p50
 
     # -- painting ----------------------------------------------------------------------------
 
@@ -274,31 +260,31 @@ class BandwidthChart(ChartCard):
         count = max(min(int(frame.plot.height() // 34), 5), 2)
         top = frame.y_high
         step = round_step(top, count)
-        ticks = [tick for tick in round_ticks(0, top, count) if top - tick > 0.4 * step]
-        ticks.append(top)
-        draw_grid(painter, frame, ticks[1:], palette)
+        if self._y_view is not None:
+            step = round_step(top - frame.y_low, count)
+            ticks = round_ticks(frame.y_low, top, count)
+        else:
+            ticks = [tick for tick in round_ticks(0, top, count) if top - tick > 0.4 * step]
+            ticks.append(top)
+        draw_grid(painter, frame, [tick for tick in ticks if tick > frame.y_low], palette)
         words = [(tick, format_tick(tick, step)) for tick in ticks]
         draw_side_axis(painter, frame, words, palette, self.tr("Bandwidth use (%)"), width=AXIS_LEFT_PX)
         if self._reference:
-            right = _speed_ticks(ticks, self._reference, top, count)
+            right = speed_ticks(ticks, self._reference, top, count)
+            right = [entry for entry in right if frame.y_low <= entry[0] <= frame.y_high * (1 + 1e-9)]
             draw_side_axis(painter, frame, right, palette, "GB/s", right=True, width=AXIS_RIGHT_PX)
-        x_count = max(min(int(frame.plot.width() // 42), 8), 2)
-        x_ticks = [(tick, format_tick(tick, 1)) for tick in end_ticks(self._x_max, x_count, binary=True)]
+        x_ticks = self.x_ticks(frame.plot.width())
         draw_bottom_axis(painter, frame, x_ticks, palette, self.tr("Output token"))
 
     def _paint_above(self, painter: QPainter) -> None:
         frame, palette = self._plot.frame(), self.palette_now
         plot = frame.plot
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        self._paint_busy(painter, frame)
+        self.paint_range(painter, frame)
+        if self.layer_shown("busy"):
+            paint_busy(painter, frame, palette, self._busy)
         if self._peak and self._reference:
-            y = round(frame.y_px(100 * self._peak / self._reference)) + 0.5
-            pen = QPen(palette.color("data3"), 1.6)
-            pen.setDashPattern([4, 1.7, 1, 1.7])
-            painter.setPen(pen)
-            painter.drawLine(QLineF(plot.left(), y, plot.right(), y))
-            words = [Run(self.tr("measured peak {} GB/s").format(format_number(self._peak)), "data3", 500)]
-            draw_note(painter, plot.right() - 4, y + 14, words, palette, right=True)
+            paint_peak(painter, frame, palette, self._peak, 100 * self._peak / self._reference)
         if self._reason or not self._series:
             words = self._reason or self.tr("no tokens yet")
             painter.setFont(self.font())
@@ -309,8 +295,9 @@ class BandwidthChart(ChartCard):
                 palette.color("muted"),
                 Qt.AlignmentFlag.AlignHCenter,
             )
-        if self._running is not None:
-            x = round(frame.x_px(float(self._series[self._running].tokens[-1]))) + 0.5
+        live = self.live_token()
+        if live is not None and frame.x_low <= live <= frame.x_high:
+            x = round(frame.x_px(float(live))) + 0.5
             painter.setPen(QPen(palette.color("accent"), 1))
             painter.drawLine(QLineF(x, plot.top(), x, plot.bottom()))
         if self._reference:
@@ -318,6 +305,7 @@ class BandwidthChart(ChartCard):
             text = f"100 % = {format_number(self._reference)} GB/s{source}"
             y = plot.top() + 16 if self._data_at_foot() else plot.bottom() - 8
             draw_note(painter, plot.right() - 4, y, [Run(text, "secondary")], palette, right=True)
+        self.paint_chip(painter, frame)
         self._paint_crosshair(painter, frame)
 
     def _data_at_foot(self) -> bool:
@@ -326,54 +314,30 @@ class BandwidthChart(ChartCard):
         for curve in (self._current, self._earlier):
             x, y = curve.getData()
             if x is not None and len(x):
-                tail = y[(x > 0.4 * self._x_max) & np.isfinite(y)]
+                low, high = self.x_span
+                tail = y[(x > low + 0.4 * (high - low)) & (x <= high) & np.isfinite(y)]
                 if len(tail) and float(tail.min()) < room:
                     return self._peak is None
         return False
-
-    def _paint_busy(self, painter: QPainter, frame: Frame) -> None:
-        palette, plot = self.palette_now, frame.plot
-        ratio = painter.device().devicePixelRatioF()
-        line, squares = [], []
-        before: BusyWindow | None = None
-        for window in self._busy:
-            left = max(frame.x_px(window.token_from), plot.left())
-            right = min(frame.x_px(window.token_to), plot.right())
-            y = round(frame.y_px(min(window.pct, frame.y_high))) + 0.5
-            if not window.inside:
-                area = QRectF(left, plot.top(), max(right - left, 1), plot.height())
-                painter.fillRect(area, palette.color("muted", 24))
-                painter.fillRect(area, hatch_brush(palette.color("muted", 90), ratio))
-                painter.setPen(QPen(palette.color("muted"), 2))
-                painter.drawLine(QLineF(left, y, right, y))
-                before = None
-                continue
-            if before is not None:
-                last = round(frame.y_px(min(before.pct, frame.y_high))) + 0.5
-                line.append(QLineF(left, last, left, y))
-            line.append(QLineF(left, y, right, y))
-            squares.append(QRectF(left - 2, y - 2, 4, 4))
-            before = window
-        painter.setPen(QPen(palette.color("data2"), 1.2))
-        painter.drawLines(line)
-        # Squares only while they stand apart.
-        if len(squares) * 7 < plot.width():
-            for square in squares:
-                painter.fillRect(square, palette.color("data2"))
 
     def _paint_crosshair(self, painter: QPainter, frame: Frame) -> None:
         at = self.crosshair
         if at is None or not frame.x_low <= at <= frame.x_high:
             return
         palette, plot = self.palette_now, frame.plot
-        lines = [[Run(self.tr("Token {}").format(f"{round(at):,}"), "text", 600)]]
-        window = next((entry for entry in self._busy if entry.token_from <= at < entry.token_to), None)
+        spoken = self._spoken_of()
+        label = "" if spoken is None else spoken.label
+        lines = [self.token_words(round(at), label)]
+        window = None
+        if self.layer_shown("busy"):
+            window = next((entry for entry in self._busy if entry.token_from <= at < entry.token_to), None)
         if window is not None:
-            left, right = frame.x_px(window.token_from), frame.x_px(window.token_to)
+            left = max(frame.x_px(window.token_from), plot.left())
+            right = min(frame.x_px(window.token_to), plot.right())
             shade = QRectF(left, plot.top(), right - left, plot.height())
             painter.fillRect(shade, palette.color("data2", 40))
-        if self._series:
-            entry = self._series[self._current_index]
+        if spoken is not None:
+            entry = spoken
             index = int(np.searchsorted(entry.tokens, round(at)))
             if index < len(entry.tokens) and entry.tokens[index] == round(at):
                 value = float(entry.mbu_pct[index])
@@ -392,6 +356,13 @@ class BandwidthChart(ChartCard):
         width, _ = box_size(lines)
         draw_box(painter, place_beside(x, width, plot.left(), plot.right()), plot.top() + 4, lines, palette)
 
+    def _spoken_of(self) -> BandwidthSeries | None:
+        """Whose values the readout tells."""
+        for entry in self._series:
+            if entry.label == self.cursor_label:
+                return entry
+        return self._series[self._current_index] if self._series else None
+
     def _gpm_line(self, at: float) -> list[list[Run]]:
         """The counter's reading nearest to a token; no line before the first and after the last."""
         if self._gpm is None or not self._gpm[0][0] <= at <= self._gpm[0][-1]:
@@ -402,16 +373,24 @@ class BandwidthChart(ChartCard):
             line.append(Run(f"  {format_number(value * self._reference / 100)} GB/s", "secondary"))
         return [line]
 
+    def table(self) -> TableData:
+        """Every model-based value: request, token, per cent, GB/s where the reference is known."""
+        lengths = [len(entry.tokens) for entry in self._series]
+        empty = np.empty(0)
+        tokens = np.concatenate([entry.tokens for entry in self._series]) if self._series else empty
+        share = np.concatenate([entry.mbu_pct for entry in self._series]) if self._series else empty
+        columns = [
+            labelled([entry.label for entry in self._series], lengths, self.tr("Request")),
+            Column(self.tr("Token"), tokens, digits=None),
+            Column(self.tr("Bandwidth use, model-based (%)"), share),
+        ]
+        if self._reference:
+            columns.append(Column(self.tr("Bandwidth (GB/s)"), share * self._reference / 100))
+        return TableData(tuple(columns))
 
-def _speed_ticks(
-    ticks: Sequence[float], reference_gb_s: float, top_pct: float, count: int
-) -> list[tuple[float, str]]:
-    """(per cent, words in GB/s) for the right axis: at the grid if that is round, else on its own."""
-    speeds = [tick * reference_gb_s / 100 for tick in ticks]
-    if all(speed == 0 or abs(float(f"{speed:.1e}") / speed - 1) < 1e-9 for speed in speeds):
-        return [(tick, format_number(speed, 2)) for tick, speed in zip(ticks, speeds, strict=True)]
-    top = top_pct * reference_gb_s / 100
-    # On its own the axis may have one tick more: none of them needs a grid line.
-    count += 1
-    step = round_step(top, count)
-    return [(speed * 100 / reference_gb_s, format_tick(speed, step)) for speed in round_ticks(0, top, count)]
+
+def _part(tokens: Floats, span: tuple[float, float]) -> slice:
+    """Where the tokens of a span lie; one more on either side, so that lines reach the edge."""
+    first = int(np.searchsorted(tokens, math.floor(span[0])))
+    last = int(np.searchsorted(tokens, math.ceil(span[1]), side="right"))
+    return slice(max(first - 1, 0), last + 1)

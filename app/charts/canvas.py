@@ -8,14 +8,25 @@ never move when data does.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QMouseEvent,
+    QPaintEngine,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPixmap,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import QFrame, QGraphicsView, QSizePolicy, QWidget
 
 from app.charts.frame import Frame
+from app.charts.gestures import Gestures
 from app.theme import DARK, Palette
 
 Painting = Callable[[QPainter], None]
@@ -33,7 +44,9 @@ class PlotCanvas(pg.PlotWidget):
         super().__init__(
             viewBox=pg.ViewBox(enableMenu=False, enableMouse=False, border=None), enableMenu=False
         )
+        self.gestures = Gestures(self)
         self._margins = margins
+        self._log_y = False
         self._below, self._above = below, above
         self._ranges = ((0.0, 1.0), (0.0, 1.0))
         self._below_key: object = None
@@ -59,12 +72,23 @@ class PlotCanvas(pg.PlotWidget):
         self.viewport().setMouseTracking(True)
         self.set_ranges((0.0, 1.0), (0.0, 1.0))
 
-    def set_ranges(self, x: tuple[float, float], y: tuple[float, float]) -> None:
-        """Show exactly these ranges; the same ones again cost nothing."""
+    def set_ranges(self, x: tuple[float, float], y: tuple[float, float], log_y: bool = False) -> None:
+        """Show exactly these ranges; the same ones again cost nothing.
+
+        `log_y`: the y axis goes by the logarithm. Curves then hold log10 of their values, while
+        ranges and `frame` stay in values (`y` above 0).
+        """
         ranges = ((float(x[0]), float(x[1])), (float(y[0]), float(y[1])))
-        if ranges != self._ranges:
-            self._ranges = ranges
-            self.getViewBox().setRange(xRange=ranges[0], yRange=ranges[1], padding=0, disableAutoRange=True)
+        if ranges != self._ranges or log_y != self._log_y:
+            self._ranges, self._log_y = ranges, log_y
+            shown = (math.log10(ranges[1][0]), math.log10(ranges[1][1])) if log_y else ranges[1]
+            self.getViewBox().setRange(xRange=ranges[0], yRange=shown, padding=0, disableAutoRange=True)
+
+    def set_margins(self, margins: tuple[int, int, int, int]) -> None:
+        """Other margins (left, top, right, bottom; px); the same ones again cost nothing."""
+        if margins != self._margins:
+            self._margins = margins
+            self.getPlotItem().layout.setContentsMargins(*margins)
 
     def renew_below(self, key: object) -> None:
         """Paint axes and grid afresh if `key` is another one: all they show besides the ranges."""
@@ -84,7 +108,7 @@ class PlotCanvas(pg.PlotWidget):
             max(self.width() - left - right, 1),
             max(self.height() - top - bottom, 1),
         )
-        return Frame(plot, *self._ranges[0], *self._ranges[1])
+        return Frame(plot, *self._ranges[0], *self._ranges[1], self._log_y)
 
     def sizeHint(self) -> QSize:
         return QSize(440, 200)
@@ -93,8 +117,15 @@ class PlotCanvas(pg.PlotWidget):
         return QSize(120, 80)
 
     def drawBackground(self, painter: QPainter, rect: QRectF) -> None:
+        engine = painter.paintEngine()
+        if engine is not None and engine.type() == QPaintEngine.Type.SVG:
+            # Words and lines, not a picture of them.
+            painter.save()
+            self._below(painter)
+            painter.restore()
+            return
         ratio = painter.device().devicePixelRatioF()
-        key = (self.size().toTuple(), ratio, self._ranges, self._below_key)
+        key = (self.size().toTuple(), ratio, self._ranges, self._log_y, self._margins, self._below_key)
         if self._kept is None or self._kept[0] != key:
             pixmap = QPixmap(self.size() * ratio)
             pixmap.setDevicePixelRatio(ratio)
@@ -114,20 +145,27 @@ class PlotCanvas(pg.PlotWidget):
         self._above(painter)
         painter.restore()
 
+    # Not handed on: pyqtgraph's scene would search its items on every move.
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        # Not handed on: pyqtgraph's scene would search its items on every move.
+        self.gestures.move(event)
         frame = self.frame()
         inside = frame.plot.contains(event.position())
         self.pointed.emit(frame.x_value(event.position().x()) if inside else None)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        event.ignore()
+        self.gestures.press(event)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        event.ignore()
+        self.gestures.release(event)
 
-    def wheelEvent(self, event: QEvent) -> None:
-        event.ignore()
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        self.gestures.double_click(event)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        self.gestures.wheel(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        event.ignore()  # the card has the menu
 
     def leaveEvent(self, _event: QEvent) -> None:
         self.pointed.emit(None)
@@ -141,6 +179,7 @@ class PaintedCanvas(QWidget):
 
     def __init__(self, painting: Painting) -> None:
         super().__init__()
+        self.gestures = Gestures(self)
         self._painting = painting
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
         self.setMouseTracking(True)
@@ -157,7 +196,20 @@ class PaintedCanvas(QWidget):
         painter.end()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self.gestures.move(event)
         self.pointed.emit(event.position())
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self.gestures.press(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        self.gestures.release(event)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        self.gestures.double_click(event)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        self.gestures.wheel(event)
 
     def leaveEvent(self, _event: QEvent) -> None:
         self.pointed.emit(None)

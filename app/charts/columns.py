@@ -65,8 +65,10 @@ class BlockStats:
     """The window is the block and this many on either side: wide enough that one stall does not
     lift the 95 % quantile of a few repeats."""
 
-    def __init__(self, blocks: int = 96) -> None:
+    def __init__(self, blocks: int = 96, first_token: int = FIRST_GAP_TOKEN) -> None:
+        """`first_token`: the token that the first value of each series belongs to."""
         self._blocks = blocks
+        self._first = first_token
         self._reset(1, ())
 
     def _reset(self, size: int, keys: tuple[str, ...]) -> None:
@@ -111,10 +113,10 @@ class BlockStats:
     def tokens(self) -> Floats:
         """The middle of each block, as a token number."""
         count = len(self._quantiles)
-        middle = np.arange(count) * self._size + (self._size - 1) / 2 + FIRST_GAP_TOKEN
+        middle = np.arange(count) * self._size + (self._size - 1) / 2 + self._first
         if count and self._seen:
             # The last block ends where the data ends.
-            middle[-1] = min(middle[-1], max(self._seen) + FIRST_GAP_TOKEN - 1)
+            middle[-1] = min(middle[-1], max(self._seen) + self._first - 1)
         return np.asarray(middle, float)
 
     @property
@@ -134,7 +136,7 @@ class BlockStats:
 
     def at(self, token: float) -> float | None:
         """The rolling median at a token; None where there is no data."""
-        block = int(token - FIRST_GAP_TOKEN) // self._size
+        block = int(token - self._first) // self._size
         if 0 <= block < len(self._quantiles) and np.isfinite(self._quantiles[block, 1]):
             return float(self._quantiles[block, 1])
         return None

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from html import escape
-from typing import Literal
 
 import numpy as np
 from PySide6.QtCore import QCoreApplication, QLineF, QPointF, QRectF, Qt
@@ -14,6 +11,9 @@ from PySide6.QtWidgets import QWidget
 
 from app.charts.base import ChartCard
 from app.charts.canvas import PaintedCanvas
+from app.charts.data_table import Column, TableData
+from app.charts.first_token_bars import SPAN_ROLES, FirstTokenBar, counts, length_ms
+from app.charts.first_token_bars import tip as _tip
 from app.charts.first_token_marks import paint_limit, paint_target
 from app.charts.frame import (
     Frame,
@@ -33,16 +33,6 @@ from profiler.units import format_number
 
 translate = QCoreApplication.translate
 
-Status = Literal["done", "waiting", "running", "failed"]
-
-SPAN_ROLES = {
-    "tokenize": "data4",
-    "tokenise": "data4",
-    "prefill": "data1",
-    "sample": "data3",
-}
-"""Colour of a span by its name; others are grey."""
-
 TOP_PX, RIGHT_PX, BOTTOM_PX = 4, 18, 38
 STRIP_PX = 18
 """Kept free below the bars, for the words of median and target."""
@@ -53,21 +43,6 @@ ROOMY_PITCH_PX = 15.0
 LEAST_PITCH_PX = 4.0
 BREAK_AT = 0.86
 """A bar longer than the axis is cut at this share of it."""
-
-
-@dataclass(frozen=True)
-class FirstTokenBar:
-    """One request. `spans`: (name, ms) in order; `total_ms` None while it is not known.
-
-    A total longer than its spans ends in a grey rest.
-    """
-
-    label: str
-    spans: tuple[tuple[str, float], ...] = ()
-    total_ms: float | None = None
-    warmup: bool = False
-    cold: bool = False
-    status: Status = "done"
 
 
 class FirstTokenChart(ChartCard):
@@ -87,6 +62,8 @@ class FirstTokenChart(ChartCard):
             parent,
         )
         canvas.pointed.connect(self._pointed)
+        canvas.gestures.active, canvas.gestures.zooms = True, False
+        canvas.gestures.clicked.connect(self._clicked)
         self._bars: list[FirstTokenBar] = []
         self._target: float | None = None
         self._limit: float | None = None
@@ -107,11 +84,11 @@ class FirstTokenChart(ChartCard):
         """
         self._bars = list(bars)
         self._target, self._limit = target_ms, limit_ms
-        measured = [bar.total_ms for bar in bars if _counts(bar) and bar.total_ms is not None]
+        measured = [bar.total_ms for bar in bars if counts(bar) and bar.total_ms is not None]
         self._median = float(np.median(measured)) if measured else None
         lengths = [bar.total_ms for bar in bars if bar.total_ms is not None and not bar.cold]
         if not lengths:
-            lengths = [_length(bar) for bar in bars if _length(bar) > 0]
+            lengths = [length_ms(bar) for bar in bars if length_ms(bar) > 0]
         if lengths:
             # Room for the value behind the longest bar.
             longest = 1.2 * max(lengths)
@@ -148,7 +125,7 @@ class FirstTokenChart(ChartCard):
 
     def summary(self) -> str:
         """One sentence: median and how many."""
-        count = sum(1 for bar in self._bars if _counts(bar) and bar.total_ms is not None)
+        count = sum(1 for bar in self._bars if counts(bar) and bar.total_ms is not None)
         if self._median is None:
             return self.tr("Time to first token: no measured request yet.")
         words = self.tr("Time to first token: median {} ms over {} requests").format(
@@ -176,10 +153,15 @@ class FirstTokenChart(ChartCard):
         longest = max((text_width(bar.label) for bar in self._bars), default=0.0)
         return min(max(longest + 10, LABEL_PX[0]), LABEL_PX[1])
 
+    def _right_px(self) -> float:
+        """Room at the right: half of the last label, whatever its length."""
+        words = format_tick(self._axis or 0.0, self._axis or 1.0)
+        return max(RIGHT_PX, text_width(words) / 2 + 4)
+
     def _frame(self) -> Frame:
         width, height = self.canvas.width(), self.canvas.height()
-        left = self._label_px()
-        plot = QRectF(left, TOP_PX, max(width - left - RIGHT_PX, 1), max(height - TOP_PX - BOTTOM_PX, 1))
+        left, right = self._label_px(), self._right_px()
+        plot = QRectF(left, TOP_PX, max(width - left - right, 1), max(height - TOP_PX - BOTTOM_PX, 1))
         return Frame(plot, 0.0, self._axis or 1.0, 0.0, 1.0)
 
     def _paint(self, painter: QPainter) -> None:
@@ -201,6 +183,7 @@ class FirstTokenChart(ChartCard):
             ]
         )
         rows, pitch, hidden = self._rows()
+        self._paint_marked(painter, frame, pitch, hidden, len(rows))
         values = [self._paint_row(painter, frame, position, bar, pitch, len(rows)) for position, bar in rows]
         draw_bottom_axis(painter, frame, ticks, palette, self.tr("Time to first token (ms)"))
         taken = [self._paint_median(painter, frame, rows, pitch)]
@@ -209,7 +192,7 @@ class FirstTokenChart(ChartCard):
                 continue
             # After the line of the median, which would run through a shorter bar's value.
             draw_note(painter, x, y, words, palette)
-        right = plot.right() + RIGHT_PX - 2
+        right = plot.right() + self._right_px() - 2
         if self._limit is not None and self._axis:
             taken.append(paint_limit(painter, frame, palette, self._limit, taken, right))
         if self._target is not None and self._axis:
@@ -236,7 +219,7 @@ class FirstTokenChart(ChartCard):
         if pitch > 30:
             height = min(pitch * 0.55, 24.0)
         rect = QRectF(plot.left(), round(middle - height / 2), 0, round(height))
-        length = bar.total_ms if bar.total_ms is not None else _length(bar)
+        length = bar.total_ms if bar.total_ms is not None else length_ms(bar)
         words: list[Run] = []
         end = plot.left()
         if length > 0:
@@ -253,7 +236,7 @@ class FirstTokenChart(ChartCard):
             words = [Run(f"{format_number(bar.total_ms)} ms", role, weight)]
         if not roomy and not (last and bar.total_ms is not None and pitch > 6):
             return 0.0, 0.0, []
-        return min(end + 5, plot.right() + RIGHT_PX - 2 - runs_width(words)), middle + 4, words
+        return min(end + 5, plot.right() + self._right_px() - 2 - runs_width(words)), middle + 4, words
 
     def _paint_bar(
         self, painter: QPainter, frame: Frame, rect: QRectF, bar: FirstTokenBar, length: float
@@ -322,7 +305,7 @@ class FirstTokenChart(ChartCard):
         """The dotted line and its words in the strip below the bars; returns where they lie."""
         if self._median is None or self._median > frame.x_high:
             return QRectF()
-        first = next((position for position, bar in rows if _counts(bar)), 0)
+        first = next((position for position, bar in rows if counts(bar)), 0)
         plot = frame.plot
         x = round(frame.x_px(self._median)) + 0.5
         bottom = min(plot.top() + len(rows) * pitch + STRIP_PX - 4, plot.bottom() - 4)
@@ -330,17 +313,53 @@ class FirstTokenChart(ChartCard):
         painter.drawLine(QLineF(x, plot.top() + first * pitch, x, bottom))
         words = [Run(self.tr("median {} ms").format(format_number(self._median)), "secondary")]
         width = runs_width(words)
-        left = x + 6 if x + 6 + width <= plot.right() + RIGHT_PX - 2 else x - 6 - width
+        left = x + 6 if x + 6 + width <= plot.right() + self._right_px() - 2 else x - 6 - width
         return draw_note(painter, left, bottom - 1, words, self.palette_now)
 
-    def _pointed(self, at: QPointF | None) -> None:
-        """Bars have no token: hovering one tells its label in the tool tip."""
-        if at is None or not self._bars:
+    def _paint_marked(self, painter: QPainter, frame: Frame, pitch: float, hidden: int, count: int) -> None:
+        """A tint and an outline round the row of the request under the cursor."""
+        if self.crosshair is None or not hidden <= self.crosshair < hidden + count:
             return
-        rows, pitch, _ = self._rows()
+        palette, plot = self.palette_now, frame.plot
+        top = plot.top() + (self.crosshair - hidden) * pitch
+        row = QRectF(0.5, round(top) + 0.5, self.canvas.width() - 1, max(round(pitch) - 1, 2))
+        painter.fillRect(row, palette.color("text", 18))
+        painter.setPen(QPen(palette.color("text"), 1))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRect(row)
+
+    def row_at(self, at: QPointF) -> int | None:
+        """Which bar (its place among all bars) is at a pixel."""
+        rows, pitch, hidden = self._rows()
         position = int((at.y() - TOP_PX) // pitch) if pitch else -1
-        bar = rows[position][1] if 0 <= position < len(rows) else None
-        self.canvas.setToolTip("" if bar is None else _tip(bar, self._limit))
+        return hidden + position if 0 <= position < len(rows) else None
+
+    def _clicked(self, at: QPointF) -> None:
+        row = self.row_at(at)
+        if row is not None:
+            self.chosen.emit(row)
+
+    def _pointed(self, at: QPointF | None) -> None:
+        """Hovering tells the row to the page, and what the bar is made of in the tool tip."""
+        row = None if at is None or not self._bars else self.row_at(at)
+        self.hovered.emit(row)
+        if at is not None and self._bars:
+            self.canvas.setToolTip("" if row is None else _tip(self._bars[row], self._limit))
+
+    def table(self) -> TableData:
+        """One row a request: time to first token, and its spans."""
+        labels = tuple(bar.label for bar in self._bars)
+        names = list(dict.fromkeys(name for bar in self._bars for name, _ in bar.spans))
+        nan = float("nan")
+        totals = [nan if bar.total_ms is None else bar.total_ms for bar in self._bars]
+        columns = [
+            Column(self.tr("Request"), np.arange(len(labels)), labels),
+            Column(self.tr("Time to first token (ms)"), np.array(totals, float)),
+        ]
+        for name in names:
+            values = [sum(ms for other, ms in bar.spans if other == name) for bar in self._bars]
+            columns.append(Column(f"{name} (ms)", np.array(values, float)))
+        return TableData(tuple(columns))
 
 
 def _labelled(position: int, pitch: float, count: int) -> bool:
@@ -349,23 +368,3 @@ def _labelled(position: int, pitch: float, count: int) -> bool:
     if position == count - 1:
         return True
     return position % every == 0 and count - 1 - position >= every
-
-
-def _counts(bar: FirstTokenBar) -> bool:
-    return not bar.warmup and not bar.cold and bar.status in ("done", "running")
-
-
-def _length(bar: FirstTokenBar) -> float:
-    return bar.total_ms if bar.total_ms is not None else sum(ms for _, ms in bar.spans)
-
-
-def _tip(bar: FirstTokenBar, limit_ms: float | None = None) -> str:
-    parts = [f"{name} {format_number(ms)} ms" for name, ms in bar.spans]
-    total = "" if bar.total_ms is None else f"{format_number(bar.total_ms)} ms"
-    lines = [f"{bar.label} {total}".strip(), ", ".join(parts), "cold run" if bar.cold else ""]
-    if limit_ms is not None:
-        words = f"compute limit {format_number(limit_ms)} ms"
-        if bar.total_ms:
-            words += f", {round(100 * limit_ms / bar.total_ms)} % of the limit's speed"
-        lines.append(words)
-    return "<p>" + "<br>".join(escape(line) for line in lines if line) + "</p>"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,13 +18,14 @@ TICK_PX = 4
 
 @dataclass(frozen=True)
 class Frame:
-    """A plot's place in its widget (px) and the ranges it shows."""
+    """A plot's place in its widget (px) and the ranges it shows; `log_y`: y goes by its logarithm."""
 
     plot: QRectF
     x_low: float
     x_high: float
     y_low: float
     y_high: float
+    log_y: bool = False
 
     def x_px(self, x: float) -> float:
         """Pixel of a value of the x axis."""
@@ -32,8 +34,19 @@ class Frame:
 
     def y_px(self, y: float) -> float:
         """Pixel of a value of the y axis."""
+        if self.log_y:
+            decades = math.log10(self.y_high / self.y_low) or 1.0
+            share = math.log10(max(y, 1e-9) / self.y_low) / decades
+            return self.plot.bottom() - share * self.plot.height()
         span = (self.y_high - self.y_low) or 1.0
         return self.plot.bottom() - (y - self.y_low) / span * self.plot.height()
+
+    def y_value(self, px: float) -> float:
+        """Value of the y axis at a pixel."""
+        share = (self.plot.bottom() - px) / max(self.plot.height(), 1.0)
+        if self.log_y:
+            return self.y_low * (self.y_high / self.y_low) ** share
+        return self.y_low + share * (self.y_high - self.y_low)
 
     def x_value(self, px: float) -> float:
         """Value of the x axis at a pixel."""

@@ -10,11 +10,12 @@ import numpy.typing as npt
 import pyqtgraph as pg
 from PySide6.QtCore import QCoreApplication, QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QPainter, QPen
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from app.charts.base import ChartCard
 from app.charts.canvas import PaintedCanvas
 from app.charts.columns import keep_peaks
+from app.charts.data_table import Column, TableData, labelled
 from app.charts.frame import (
     Frame,
     Run,
@@ -27,7 +28,8 @@ from app.charts.frame import (
     text_width,
 )
 from app.charts.ghosts import telemetry_ghost
-from app.charts.ticks import end_ticks, format_tick, stepped_bounds, stepped_time
+from app.charts.ticks import end_ticks, format_tick, round_ticks, stepped_bounds, stepped_time
+from app.charts.token_chart import kept_within, zoomed
 from app.theme import Palette
 from app.widgets import Banner, LegendItem
 from profiler.units import DASH, format_number
@@ -40,6 +42,7 @@ ZONE_PX, RIGHT_PX, BOTTOM_PX = 12, 54, 20
 LEAST_ROW_PX = 18.0
 """With less, rows at the end are left out rather than drawn over each other."""
 TICK_COLUMN_PX = 40
+LEAST_SPAN_S = 0.02
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,13 @@ class TelemetryChart(ChartCard):
         self.banner.hide()
         self.body.insertWidget(1, self.banner)
         canvas.pointed.connect(self._pointed)
+        gestures = canvas.gestures
+        gestures.active = True
+        gestures.clicked.connect(self._clicked)
+        gestures.zoomed.connect(self._zoomed)
+        gestures.panned.connect(self._panned)
+        gestures.reset_asked.connect(self.reset_view)
+        self._view: tuple[float, float] | None = None
         self._panels: list[list[TelemetryRow]] = []
         self._bounds: dict[str, tuple[float, float]] = {}
         self._zones: list[Zone] = []
@@ -141,7 +151,7 @@ class TelemetryChart(ChartCard):
 
     def clear(self) -> None:
         """No readings; the axis stays."""
-        self._panels, self._zones, self._now = [], [], 0.0
+        self._panels, self._zones, self._now, self._view = [], [], 0.0, None
         self._bounds.clear()
         self.shown()
 
@@ -177,9 +187,12 @@ class TelemetryChart(ChartCard):
     def _paint(self, painter: QPainter) -> None:
         palette = self.palette_now
         plot = self._plot()
-        axis = self._axis or 1.0
-        frame = Frame(plot, 0.0, axis, 0.0, 1.0)
-        ticks = end_ticks(axis, max(min(int(plot.width() // 28), 12), 2))
+        frame = self._frame(plot)
+        count = max(min(int(plot.width() // 28), 12), 2)
+        if self._view is None:
+            ticks = end_ticks(frame.x_high, count)
+        else:
+            ticks = round_ticks(frame.x_low, frame.x_high, max(count - 3, 2)) or [frame.x_low]
         step = ticks[1] - ticks[0] if len(ticks) > 1 else 1.0
         words = [(tick, format_tick(tick, step)) for tick in ticks]
         words[-1] = (ticks[-1], f"{words[-1][1]} s")
@@ -199,19 +212,22 @@ class TelemetryChart(ChartCard):
                 y = round(area.top()) + 0.5
                 painter.drawLine(QLineF(plot.left() - 4, y, plot.right(), y))
             self._paint_panel(painter, frame, area, panel)
-        if self.crosshair is not None and 0 <= self.crosshair <= axis:
+        if self.crosshair is not None and frame.x_low <= self.crosshair <= frame.x_high:
             x = frame.x_px(self.crosshair)
             draw_dashed_v(painter, x, plot.top(), plot.bottom(), palette.color("text"))
         if self._now > 0:
             at = self.crosshair if self.crosshair is not None else self._now
             rect = QRectF(plot.right(), 0, RIGHT_PX - 6, ZONE_PX)
-            seconds = f"{at:.1f} s"
+            seconds = f"{at:.1f} s" if frame.x_high - frame.x_low > 2 else f"{at:.3f} s"
             draw_words(painter, rect, seconds, palette.color("secondary"), Qt.AlignmentFlag.AlignRight)
 
     def _paint_zones(self, painter: QPainter, frame: Frame) -> None:
         palette, plot = self.palette_now, frame.plot
         for zone in self._zones:
-            left, right = frame.x_px(zone.t0_s), min(frame.x_px(zone.t1_s), plot.right())
+            left = max(frame.x_px(zone.t0_s), plot.left())
+            right = min(frame.x_px(zone.t1_s), plot.right())
+            if right < plot.left() or left > plot.right():
+                continue
             # A gap of 1 px between neighbours, so that they can be told apart.
             width = max(right - left - 1, 1.0)
             strong = zone.running
@@ -270,7 +286,13 @@ class TelemetryChart(ChartCard):
     def _paint_curve(self, painter: QPainter, frame: Frame, row: TelemetryRow) -> None:
         if len(row.t_s) == 0:
             return
-        t, values = keep_peaks(row.t_s, row.values, max(int(frame.plot.width()), 1))
+        t, values = row.t_s, row.values
+        if self._view is not None:
+            first = max(int(np.searchsorted(t, frame.x_low)) - 1, 0)
+            last = int(np.searchsorted(t, frame.x_high, side="right")) + 1
+            t, values = t[first:last], values[first:last]
+            painter.setClipRect(frame.plot.adjusted(0, -2, 0, 3))
+        t, values = keep_peaks(t, values, max(int(frame.plot.width()), 1))
         span_x = frame.plot.width() / (frame.x_high - frame.x_low)
         span_y = frame.plot.height() / ((frame.y_high - frame.y_low) or 1.0)
         x = frame.plot.left() + (t - frame.x_low) * span_x
@@ -278,18 +300,71 @@ class TelemetryChart(ChartCard):
         painter.setPen(QPen(self.palette_now.color(row.color_role), 1))
         if len(x) == 1:
             painter.drawLine(QLineF(x[0], y[0], x[0] + 2, y[0]))
-            return
-        painter.drawPath(pg.functions.arrayToQPath(x, np.round(y) + 0.5, connect="finite"))
+        elif len(x):
+            painter.drawPath(pg.functions.arrayToQPath(x, np.round(y) + 0.5, connect="finite"))
+        painter.setClipping(False)
 
     def apply_palette(self, palette: Palette) -> None:
         self.banner.set_theme(palette)
 
-    def _pointed(self, at: QPointF | None) -> None:
+    # -- mouse and view ----------------------------------------------------------------------
+
+    def _frame(self, plot: QRectF) -> Frame:
+        return Frame(plot, *(self._view or (0.0, self._axis or 1.0)), 0.0, 1.0)
+
+    def _seconds(self, at: QPointF | None) -> float | None:
         plot = self._plot()
-        if at is None or not plot.contains(at):
-            self.hovered.emit(None)
-            return
-        self.hovered.emit(Frame(plot, 0.0, self._axis or 1.0, 0.0, 1.0).x_value(at.x()))
+        return None if at is None or not plot.contains(at) else self._frame(plot).x_value(at.x())
+
+    def _pointed(self, at: QPointF | None) -> None:
+        self.hovered.emit(self._seconds(at))
+
+    def _clicked(self, at: QPointF) -> None:
+        seconds = self._seconds(at)
+        if seconds is not None:
+            self.chosen.emit(seconds)
+
+    @property
+    def view(self) -> tuple[float, float] | None:
+        """The time zoomed to, s; None: all of it."""
+        return self._view
+
+    def _zoomed(self, at: QPointF, factor: float, _vertical: bool) -> None:
+        frame = self._frame(self._plot())
+        span = zoomed((frame.x_low, frame.x_high), frame.x_value(at.x()), factor, LEAST_SPAN_S)
+        self._view = kept_within(span, 0.0, self._axis or 1.0)
+        self.redraw()
+
+    def _panned(self, step: QPointF) -> None:
+        frame = self._frame(self._plot())
+        shift = -step.x() * (frame.x_high - frame.x_low) / frame.plot.width()
+        self._view = kept_within((frame.x_low + shift, frame.x_high + shift), 0.0, self._axis or 1.0)
+        self.redraw()
+
+    def reset_view(self) -> None:
+        """The whole run again."""
+        self._view = None
+        self.redraw()
+
+    def extend_menu(self, menu: QMenu) -> None:
+        menu.addSeparator()
+        reset = menu.addAction(self.tr("Reset zoom") + "\tHome")
+        reset.setEnabled(self._view is not None)
+        reset.triggered.connect(self.reset_view)
+
+    def table(self) -> TableData:
+        """One line a reading: metric, seconds since the start of the run, value and its unit."""
+        rows = [row for panel in self._panels for row in panel]
+        lengths = [len(row.t_s) for row in rows]
+        empty = np.empty(0)
+        names = [f"{row.label} ({row.unit})" if row.unit else row.label for row in rows]
+        return TableData(
+            (
+                labelled(names, lengths, self.tr("Metric (unit)")),
+                Column(self.tr("Time (s)"), np.concatenate([r.t_s for r in rows]) if rows else empty),
+                Column(self.tr("Value"), np.concatenate([r.values for r in rows]) if rows else empty),
+            )
+        )
 
 
 def _value_at(row: TelemetryRow, t_s: float | None) -> float | None:

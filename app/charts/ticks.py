@@ -55,6 +55,36 @@ def end_ticks(high: float, count: int, binary: bool = False) -> list[float]:
     return ticks
 
 
+def log_ticks(low: float, high: float, count: int) -> list[float]:
+    """Round numbers in [low, high] for a logarithmic axis, at most `count` + 2 of them.
+
+    1, 2, 5 of each power of ten where they have room, else powers of ten; over less than half a
+    decade the ticks of a straight axis, which are rounder there.
+    """
+    decades = math.log10(high / low)
+    if decades < 0.5:
+        return round_ticks(low, high, count)
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for digits in ((1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,)):
+        ticks = [
+            value
+            for power in powers
+            for value in (digit * 10.0**power for digit in digits)
+            if low * (1 - 1e-9) <= value <= high * (1 + 1e-9)
+        ]
+        if len(ticks) <= count + 2:
+            return ticks
+    every = -(-len(ticks) // max(count, 1))
+    return ticks[::every]
+
+
+def window_ticks(low: float, high: float, count: int) -> list[float]:
+    """Whole round numbers in a part of a token axis."""
+    step = max(math.ceil(round_step(high - low, count)), 1)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [float(number * step) for number in range(first, last + 1)]
+
+
 def format_tick(value: float, step: float) -> str:
     """A tick's words: as many decimals as its step needs, comma for thousands, U+2212."""
     decimals = 0
@@ -147,3 +177,15 @@ def stepped_bounds(
     bottom = math.floor((low - below) / step + 1e-9) * step
     top = math.ceil((high + 0.05 * span) / step - 1e-9) * step
     return bottom, top
+
+
+def log_range(low: float, high: float, current: tuple[float, float] | None) -> tuple[float, float]:
+    """A range for a logarithmic axis round [low, high] (above 0), steady like `stepped_range`."""
+    low = max(low, 1e-6)
+    high = max(high, 1.05 * low)
+    if current is not None and current[0] <= low and high <= current[1]:
+        if math.log(high / low) >= 0.4 * math.log(current[1] / current[0]):
+            return current
+    step = 10.0 ** math.floor(math.log10(low))
+    bottom = max(math.floor(low / step * 10 / 1.02) / 10 * step, 0.1 * step)
+    return bottom, round_ceiling(1.05 * high)

@@ -1,20 +1,19 @@
-"""Inter-token latency: one dot a token, the rolling median, the band, the trend, the limit."""
+"""Inter-token latency: one dot a token, the rolling median, the band, the trend, the limit, spikes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import pyqtgraph as pg
-from PySide6.QtCore import QCoreApplication, QPointF, QRectF, Qt
-from PySide6.QtGui import QPainter, QPen
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QCoreApplication, QPointF, Qt
+from PySide6.QtGui import QKeyEvent, QPainter, QPen
+from PySide6.QtWidgets import QMenu, QWidget
 
-from app.charts.base import AXIS_LEFT_PX, AXIS_RIGHT_PX, ChartCard
+from app.charts.base import AXIS_LEFT_PX, AXIS_RIGHT_PX
 from app.charts.canvas import PlotCanvas
 from app.charts.columns import FIRST_GAP_TOKEN, BlockStats
+from app.charts.data_table import Column, TableData, labelled
 from app.charts.frame import (
     Frame,
     Run,
@@ -28,8 +27,11 @@ from app.charts.frame import (
     place_beside,
 )
 from app.charts.ghosts import token_ghost
-from app.charts.items import BandItem, DotsItem
-from app.charts.ticks import end_ticks, format_tick, round_step, round_ticks, stepped_range
+from app.charts.spike_lane import LANE_PX, Spike, SpikeLane, cause_words
+from app.charts.ticks import format_tick, log_range, log_ticks, round_step, round_ticks, stepped_range
+from app.charts.token_chart import MARGINS, ChartTexts, TokenChart
+from app.charts.token_layers import TokenLayers, TokenSeries, points
+from app.charts.token_legend import legend_items
 from app.charts.token_marks import (
     TrendLine,
     paint_floor,
@@ -40,76 +42,45 @@ from app.charts.token_marks import (
     percent_ticks,
 )
 from app.theme import Palette
-from app.widgets import LegendItem
 from profiler.units import format_number
 
 translate = QCoreApplication.translate
 
 Floats = npt.NDArray[np.float64]
 
-MARGINS = (AXIS_LEFT_PX, 8, AXIS_RIGHT_PX, 38)
-MAX_TRIANGLES = 200
+LANE_MARGINS = (MARGINS[0], MARGINS[1] + LANE_PX, MARGINS[2], MARGINS[3])
 
 
-@dataclass(frozen=True)
-class TokenSeries:
-    """Gaps of one request in ms: gap i is the wait for output token i + 2.
-
-    `forward_ms`: of each gap the time of the forward pass (NaN: not known), None where nobody
-    took it.
-    """
-
-    label: str
-    gaps_ms: Floats
-    warmup: bool = False
-    forward_ms: Floats | None = None
-
-
-class TokenLatencyChart(ChartCard):
+class TokenLatencyChart(TokenChart):
     """Answers: how steady is each token?"""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        self._earlier = DotsItem(2.0)
-        self._current = DotsItem(3.0)
-        self._band = BandItem()
-        self._median = pg.PlotCurveItem(antialias=False, skipFiniteCheck=False)
-        self._trend_curve = pg.PlotCurveItem(antialias=True)
-        self._floor_curve = pg.PlotCurveItem(antialias=True)
-        self._stats = BlockStats()
+        layers = self._layers = TokenLayers()
+        self._earlier, self._current, self._band = layers.earlier, layers.current, layers.band
+        self._median, self._trend_curve, self._floor_curve = layers.median, layers.trend, layers.floor
         canvas = PlotCanvas(MARGINS, self._paint_below, self._paint_above)
-        for item in (
-            self._band,
-            self._earlier,
-            self._current,
-            self._median,
-            self._floor_curve,
-            self._trend_curve,
-        ):
-            canvas.addItem(item, ignoreBounds=True)
-        super().__init__(
+        layers.add_to(canvas)
+        texts = ChartTexts(
             translate("TokenLatencyChart", "Inter-token latency"),
             translate("TokenLatencyChart", "How steady is each token?"),
             translate(
                 "TokenLatencyChart", "One dot per token, the rolling median, and the cause of each stall."
             ),
-            token_ghost,
-            canvas,
-            parent,
         )
-        canvas.pointed.connect(self._pointed)
-        self._plot: PlotCanvas = canvas
+        super().__init__(texts, token_ghost, canvas, parent)
+        self._lane = SpikeLane()
         self._series: list[TokenSeries] = []
+        self._counted: list[TokenSeries] = []
         self._running: int | None = None
         self._selected = -1
         self._trend: TrendLine | None = None
         self._floor: Floats | None = None
         self._target: float | None = None
+        self._spikes: tuple[Spike, ...] = ()
         self._centre: float | None = None
         self._y: tuple[float, float] | None = None
-        self._x_max = 1
-        self._above_points: Floats = np.empty(0)
-        self._above = self._below = 0
-        self._dots_key: tuple[object, ...] = ()
+        self._log_y: tuple[float, float] | None = None
+        self._shown_stats = layers.stats
         self.apply_palette(self.palette_now)
 
     # -- data ----------------------------------------------------------------------------
@@ -124,6 +95,7 @@ class TokenLatencyChart(ChartCard):
         floor_ms: Floats | float | None = None,
         target_ms: float | None = None,
         trend: TrendLine | None = None,
+        spikes: tuple[Spike, ...] = (),
     ) -> None:
         """Show the series (in the order of the run).
 
@@ -131,7 +103,8 @@ class TokenLatencyChart(ChartCard):
         running_index: which series is live, None when none is. selected: which one has the
         large dots; by default the live one, else the last. floor_ms: the physical limit, a
         number or one value per output token from token 1. target_ms: a line where it is in range.
-        Warm-ups stay out of band and median while there is any other series.
+        spikes: in the lane above the plot. Warm-ups stay out of band and median
+        while there is any other series.
         """
         self._series = list(series)
         self._running = running_index
@@ -140,24 +113,30 @@ class TokenLatencyChart(ChartCard):
         self._selected = selected
         self._trend = trend
         self._target = target_ms
+        self._spikes = spikes
         longest = max((len(entry.gaps_ms) for entry in self._series), default=0) + 1
         self._x_max = _token_ceiling(max(int(x_max), 1), longest)
         counted = [entry for entry in self._series if not entry.warmup and len(entry.gaps_ms)]
-        if not counted:
-            counted = [entry for entry in self._series if len(entry.gaps_ms)]
-        keys = [entry.label for entry in counted]
-        self._stats.update(keys, [entry.gaps_ms for entry in counted], self._x_max)
+        self._counted = counted or [entry for entry in self._series if len(entry.gaps_ms)]
+        keys = [entry.label for entry in self._counted]
+        self._stats.update(keys, [entry.gaps_ms for entry in self._counted], self._x_max)
         self._floor = _floor_array(floor_ms, self._x_max)
-        self._choose_range()
-        self._fill(len(counted))
-        self._legend_items(len(counted))
-        self._plot.renew_below((self.palette_now.name, self._x_max, self._y, _steady(self._centre)))
+        self.set_legend(
+            legend_items(
+                band=len(self._counted) >= 2,
+                trend=trend is not None,
+                limit=self._floor is not None,
+                spikes=len(spikes),
+            )
+        )
+        self._draw_view()
         self.shown()
 
     def clear(self) -> None:
         """No data; the axes stay."""
-        self._stats = BlockStats()
-        self._y = None
+        self._layers.clear()
+        self._y = self._log_y = None
+        self._view = self._y_view = None
         self.refresh([], self._x_max)
 
     def summary(self) -> str:
@@ -170,19 +149,111 @@ class TokenLatencyChart(ChartCard):
         )
         if self._above:
             words += ", " + self.tr("{} above the axis").format(f"{self._above:,}")
+        if self._spikes:
+            words += ", " + self.tr("{} spikes").format(f"{len(self._spikes):,}")
         if self._trend and self._trend.slope:
             words += ", " + self.tr("trend {}").format(self._trend.slope)
         return words + "."
 
-    # -- what is computed once a refresh ------------------------------------------------------
+    def table(self) -> TableData:
+        """Every gap shown: request, token, gap, and the forward pass where it was taken."""
+        tokens, gaps = points(self._series)
+        lengths = [len(entry.gaps_ms) for entry in self._series]
+        columns = [
+            labelled([entry.label for entry in self._series], lengths, self.tr("Request")),
+            Column(self.tr("Token"), tokens, digits=None),
+            Column(self.tr("ITL (ms)"), gaps),
+        ]
+        if any(entry.forward_ms is not None for entry in self._series):
+            parts = [
+                np.full(len(entry.gaps_ms), np.nan) if entry.forward_ms is None else entry.forward_ms
+                for entry in self._series
+            ]
+            columns.append(Column(self.tr("Forward pass (ms)"), np.concatenate(parts)))
+        return TableData(tuple(columns))
+
+    # -- the logarithmic axis --------------------------------------------------------------------
+
+    @property
+    def log_axis(self) -> bool:
+        """Does the y axis go by the logarithm?"""
+        return self._layers.log
+
+    def set_log_axis(self, on: bool) -> None:
+        """Logarithmic y axis on or off; a zoom of y is given up."""
+        if on != self._layers.log:
+            self._layers.log = on
+            self._y_view = self._log_y = None
+            self.view_moved()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_L and not event.modifiers():
+            self.set_log_axis(not self.log_axis)
+            return
+        super().keyPressEvent(event)
+
+    def extend_menu(self, menu: QMenu) -> None:
+        menu.addSeparator()
+        action = self.add_check(self.tr("Logarithmic axis") + "\tL", self.log_axis)
+        action.triggered.connect(self.set_log_axis)
+        super().extend_menu(menu)
+
+    # -- what is computed once a refresh or a zoom ---------------------------------------------
+
+    @property
+    def _stats(self) -> BlockStats:
+        return self._layers.stats
+
+    @property
+    def _above(self) -> int:
+        return self._layers.above
+
+    @property
+    def _above_points(self) -> Floats:
+        return self._layers.above_points
+
+    def live_token(self) -> int | None:
+        if self._running is None or not 0 <= self._running < len(self._series):
+            return None
+        return len(self._series[self._running].gaps_ms) + FIRST_GAP_TOKEN - 1
+
+    def view_moved(self) -> None:
+        self._draw_view()
+        self.redraw()
+
+    def apply_layers(self) -> None:
+        self._layers.show(self.hidden)
+        self._lay_out_lane()
+
+    @property
+    def _lane_shown(self) -> bool:
+        return bool(self._spikes) and self.layer_shown("spikes")
+
+    def _lay_out_lane(self) -> None:
+        self._plot.set_margins(LANE_MARGINS if self._lane_shown else MARGINS)
+
+    def _draw_view(self) -> None:
+        self._lay_out_lane()
+        self._choose_range()
+        span = self.x_span
+        y = self._y_view or (self._log_y if self.log_axis else self._y)
+        self._plot.set_ranges(span, y or (0, 1), self.log_axis and y is not None)
+        whole = span == (0.0, float(self._x_max))
+        part = None if whole else span
+        layers = self._layers
+        self._shown_stats = layers.shown_stats(self._counted, part, self._x_max)
+        layers.fill_lines(self._shown_stats, len(self._counted) >= 2, self._trend, self._floor)
+        layers.fill_dots(self._series, self._selected, part, y)
+        self._renew_axes()
+
+    def _renew_axes(self) -> None:
+        self._plot.renew_below((self.palette_now.name, self._x_max, self._y is None, _steady(self._centre)))
 
     def _choose_range(self) -> None:
         p5, p50, p95 = self._stats.p5, self._stats.p50, self._stats.p95
         good = np.isfinite(p50)
         if not good.any():
-            self._centre = None
-            self._y = None
-            self._plot.set_ranges((0, self._x_max), (0, 1))
+            self._centre = self._y = self._log_y = None
             return
         self._centre = float(np.median(p50[good]))
         low, high = float(np.quantile(p5[good], 0.08)), float(np.quantile(p95[good], 0.92))
@@ -196,140 +267,75 @@ class TokenLatencyChart(ChartCard):
             self._y = stepped_range(low, high, self._y, below=0.05, above=0.35)
         else:
             self._y = stepped_range(low, high, self._y)
-        self._plot.set_ranges((0, self._x_max), self._y)
-
-    def _fill(self, counted: int) -> None:
-        stats = self._stats
-        self._median.setData(stats.tokens, stats.p50, connect="finite")
-        if counted >= 2:
-            self._band.setData(stats.tokens, stats.p5, stats.p95)
-        else:
-            self._band.setData(np.empty(0), np.empty(0), np.empty(0))
-        others = [entry for number, entry in enumerate(self._series) if number != self._selected]
-        # Earlier repeats do not change while the run goes on: their dots are not touched then.
-        key = tuple((entry.label, len(entry.gaps_ms)) for entry in others)
-        if key != self._dots_key:
-            self._dots_key = key
-            self._earlier.setData(*_points(others))
-        current = [self._series[self._selected]] if 0 <= self._selected < len(self._series) else []
-        self._current.setData(*_points(current))
-        self._find_outside()
-        if self._trend is None:
-            self._trend_curve.setData([], [])
-        else:
-            line = self._trend
-            self._trend_curve.setData([line.x0, line.x1], [line.y0_ms, line.y1_ms])
-        if self._floor is None:
-            self._floor_curve.setData([], [])
-        else:
-            step = max(len(self._floor) // 256, 1)
-            tokens = np.arange(1, len(self._floor) + 1, dtype=float)
-            self._floor_curve.setData(tokens[::step], self._floor[::step])
-
-    def _find_outside(self) -> None:
-        self._above = self._below = 0
-        found = []
-        if self._y is not None:
-            for item in (self._earlier, self._current):
-                x, y = item.getData()
-                high = np.flatnonzero(y > self._y[1])
-                self._above += len(high)
-                self._below += int((y < self._y[0]).sum())
-                found.append(x[high[:: max(len(high) // MAX_TRIANGLES, 1)]])
-        self._above_points = np.concatenate(found) if found else np.empty(0)
-
-    def _legend_items(self, counted: int) -> None:
-        items = [
-            LegendItem(self.tr("token"), "data1", "dots"),
-            LegendItem(self.tr("rolling median"), "text", short=self.tr("median")),
-        ]
-        if counted >= 2:
-            items.append(
-                LegendItem(
-                    self.tr("p5–p95"),
-                    "data1",
-                    "band",
-                    tip=self.tr("5 % to 95 % of all measured repeats, around each token."),
-                )
-            )
-        if self._trend is not None:
-            items.append(LegendItem(self.tr("trend"), "data2", "dashed", tip=self.tr("Theil–Sen line")))
-        if self._floor is not None:
-            items.append(
-                LegendItem(
-                    self.tr("limit"),
-                    "data3",
-                    "dashdot",
-                    tip=self.tr("The time that reading the weights and the KV cache once must take here."),
-                )
-            )
-        self.set_legend(items)
+        if self.log_axis:
+            # This axis is there for the tail: all of it is on it.
+            longest = max(float(entry.gaps_ms.max()) for entry in self._series if len(entry.gaps_ms))
+            self._log_y = log_range(max(low, 1e-3 * self._centre), max(high, longest), self._log_y)
 
     # -- painting ----------------------------------------------------------------------------
 
     def apply_palette(self, palette: Palette) -> None:
-        self._plot.renew_below((palette.name, self._x_max, self._y, _steady(self._centre)))
-        self._earlier.set_color(palette.color("data1", 88 if palette.dark else 80))
-        self._current.set_color(palette.color("data1", 225))
-        self._band.set_color(palette.color("data1", 46 if palette.dark else 36))
-        self._median.setPen(pg.mkPen(palette.text, width=1))
-        self._trend_curve.setPen(pg.mkPen(palette.data2, width=1.5, dash=[5, 3]))
-        self._floor_curve.setPen(pg.mkPen(palette.data3, width=1.6, dash=[6, 2.5, 1.5, 2.5]))
+        self._renew_axes()
+        self._layers.recolour(palette)
 
-    def _ticks(self, frame: Frame) -> tuple[list[float], float]:
+    def _ticks(self, frame: Frame) -> list[tuple[float, str]]:
         count = min(max(int(frame.plot.height() // 26), 2), 8)
+        # From one second on in seconds: "1,000" does not fit beside the title.
+        scale = 1000 if frame.y_high >= 1000 else 1
+        if frame.log_y:
+            ticks = log_ticks(frame.y_low, frame.y_high, count)
+            return [(tick, format_tick(tick / scale, float(f"{tick / scale:.2g}"))) for tick in ticks]
         step = round_step(frame.y_high - frame.y_low, count)
-        return round_ticks(frame.y_low, frame.y_high, count), step
+        ticks = round_ticks(frame.y_low, frame.y_high, count)
+        return [(tick, format_tick(tick / scale, step / scale)) for tick in ticks]
 
     def _paint_below(self, painter: QPainter) -> None:
         frame, palette = self._plot.frame(), self.palette_now
-        x_count = max(min(int(frame.plot.width() // 42), 8), 2)
-        x_ticks = [(tick, format_tick(tick, 1)) for tick in end_ticks(self._x_max, x_count, binary=True)]
         if self._y is not None:
-            ticks, step = self._ticks(frame)
-            draw_grid(painter, frame, ticks, palette)
-            # From one second on in seconds: "1,000" does not fit beside the title.
-            scale, title = (1, self.tr("ITL (ms)"))
-            if frame.y_high >= 1000:
-                scale, title = 1000, self.tr("ITL (s)")
-            words = [(tick, format_tick(tick / scale, step / scale)) for tick in ticks]
-            draw_side_axis(painter, frame, words, palette, title, width=AXIS_LEFT_PX)
+            ticks = self._ticks(frame)
+            draw_grid(painter, frame, [tick for tick, _ in ticks], palette)
+            title = self.tr("ITL (ms)") if frame.y_high < 1000 else self.tr("ITL (s)")
+            draw_side_axis(painter, frame, ticks, palette, title, width=AXIS_LEFT_PX)
             if self._centre:
-                percents = percent_ticks(frame, self._centre)
-                title = self.tr("against median (%)")
+                marks = percent_ticks(frame, self._centre)
+                title = self.tr("times the median") if frame.log_y else self.tr("against median (%)")
                 draw_side_axis(
-                    painter, frame, percents, palette, title, right=True, width=AXIS_RIGHT_PX, marks=False
+                    painter, frame, marks, palette, title, right=True, width=AXIS_RIGHT_PX, marks=False
                 )
+        x_ticks = self.x_ticks(frame.plot.width())
         draw_bottom_axis(painter, frame, x_ticks, palette, self.tr("Output token"))
 
     def _paint_above(self, painter: QPainter) -> None:
         frame = self._plot.frame()
         plot = frame.plot
+        palette = self.palette_now
         if self._y is None:
-            draw_words(
-                painter,
-                plot,
-                self._nothing(),
-                self.palette_now.color("muted"),
-                Qt.AlignmentFlag.AlignHCenter,
-            )
+            align = Qt.AlignmentFlag.AlignHCenter
+            draw_words(painter, plot, self._nothing(), palette.color("muted"), align)
             return
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        palette = self.palette_now
-        if self._floor is not None:
+        self.paint_range(painter, frame)
+        with_floor = self._floor is not None and self.layer_shown("limit")
+        if self._floor is not None and with_floor:
             paint_floor(painter, frame, palette, float(self._floor[-1]), self._centre)
         if self._target is not None:
             paint_target(painter, frame, palette, self._target)
-        taken = [
-            paint_outside(painter, frame, palette, self._above_points, self._above, self._below),
-            QRectF()
-            if self._trend is None
-            else paint_trend_words(painter, frame.plot, palette, self._trend, self._floor is not None),
-        ]
-        if self._running is not None and 0 <= self._running < len(self._series):
-            token = len(self._series[self._running].gaps_ms) + FIRST_GAP_TOKEN - 1
-            paint_live(painter, frame, palette, token, taken)
+        taken = []
+        if self.layer_shown("token"):
+            layers = self._layers
+            taken.append(
+                paint_outside(painter, frame, palette, layers.above_points, layers.above, layers.below)
+            )
+        if self._trend is not None and self.layer_shown("trend"):
+            taken.append(paint_trend_words(painter, plot, palette, self._trend, with_floor))
+        if self._lane_shown:
+            self._lane.paint(painter, frame, palette, self._spikes, id(self._spikes), self._centre)
+        live = self.live_token()
+        if live is not None:
+            paint_live(painter, frame, palette, live, taken)
+        self.paint_chip(painter, frame)
         self._paint_crosshair(painter, frame)
+        self.paint_frozen(painter, frame)
 
     def _nothing(self) -> str:
         """Why there is no dot."""
@@ -344,29 +350,50 @@ class TokenLatencyChart(ChartCard):
         palette, plot = self.palette_now, frame.plot
         x = frame.x_px(at)
         draw_dashed_v(painter, x, plot.top(), plot.bottom(), palette.color("text"))
-        token = round(at)
-        lines = [[Run(self.tr("Token {}").format(f"{token:,}"), "text", 600)]]
-        if 0 <= self._selected < len(self._series):
-            gaps = self._series[self._selected].gaps_ms
-            index = token - FIRST_GAP_TOKEN
-            if 0 <= index < len(gaps):
-                value = float(gaps[index])
-                lines[0].append(Run(f"  {format_number(value, 4)} ms", "text"))
-                if frame.y_low <= value <= frame.y_high:
-                    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-                    painter.setPen(QPen(palette.color("text"), 1.5))
-                    painter.setBrush(palette.color("data1"))
-                    painter.drawEllipse(QPointF(x, frame.y_px(value)), 4, 4)
-                lines += self._forward_line(index, value)
-        median = self._stats.at(at)
-        if median is not None:
-            lines.append([Run(self.tr("median {} ms").format(format_number(median, 4)), "secondary")])
+        value = self.gap_at(round(at))
+        if value is not None and frame.y_low <= value <= frame.y_high:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(QPen(palette.color("text"), 1.5))
+            painter.setBrush(palette.color("data1"))
+            painter.drawEllipse(QPointF(x, frame.y_px(value)), 4, 4)
+        lines = self.readout(round(at))
         width, _ = box_size(lines)
         draw_box(painter, place_beside(x, width, plot.left(), plot.right()), plot.top() + 4, lines, palette)
 
-    def _forward_line(self, index: int, gap_ms: float) -> list[list[Run]]:
+    def _spoken_of(self) -> TokenSeries | None:
+        """Whose values the readout tells."""
+        for entry in self._series:
+            if entry.label == self.cursor_label:
+                return entry
+        return self._series[self._selected] if 0 <= self._selected < len(self._series) else None
+
+    def gap_at(self, token: int) -> float | None:
+        """The gap before a token of the request under the cursor, ms."""
+        entry = self._spoken_of()
+        index = token - FIRST_GAP_TOKEN
+        if entry is None or not 0 <= index < len(entry.gaps_ms):
+            return None
+        return float(entry.gaps_ms[index])
+
+    def readout(self, token: int) -> list[list[Run]]:
+        """The lines of the box beside the crosshair: whose token, its gap, what it is made of."""
+        entry = self._spoken_of()
+        lines = [self.token_words(token, "" if entry is None else entry.label)]
+        value = self.gap_at(token)
+        if entry is not None and value is not None:
+            lines[0].append(Run(f"  {format_number(value, 4)} ms", "text"))
+            lines += self._forward_line(entry.forward_ms, token - FIRST_GAP_TOKEN, value)
+            spike = next((s for s in self._spikes if s.token == token and s.label == entry.label), None)
+            if spike is not None:
+                cause = self.tr("cause unknown") if spike.cause == "unknown" else cause_words(spike.cause)
+                lines.append([Run(self.tr("spike: {}").format(cause), "text")])
+        median = self._shown_stats.at(token)
+        if median is not None:
+            lines.append([Run(self.tr("median {} ms").format(format_number(median, 4)), "secondary")])
+        return lines
+
+    def _forward_line(self, forward: Floats | None, index: int, gap_ms: float) -> list[list[Run]]:
         """How a gap divides into the forward pass and the rest; no line where that is not known."""
-        forward = self._series[self._selected].forward_ms
         if forward is None or index >= len(forward) or not np.isfinite(forward[index]):
             return []
         rest = max(gap_ms - float(forward[index]), 0.0)
@@ -374,9 +401,6 @@ class TokenLatencyChart(ChartCard):
         return [
             [Run(words, "text"), Run("  " + self.tr("rest {} ms").format(format_number(rest)), "secondary")]
         ]
-
-    def _pointed(self, x: float | None) -> None:
-        self.hovered.emit(None if x is None else round(x))
 
 
 def _steady(value: float | None) -> float | None:
@@ -398,12 +422,3 @@ def _floor_array(floor_ms: Floats | float | None, x_max: int) -> Floats | None:
     if not np.isfinite(values).all() or len(values) == 0:
         return None
     return np.full(x_max, float(values[0])) if len(values) == 1 else values
-
-
-def _points(series: Sequence[TokenSeries]) -> tuple[Floats, Floats]:
-    if not series:
-        return np.empty(0), np.empty(0)
-    x = [np.arange(len(entry.gaps_ms), dtype=float) + FIRST_GAP_TOKEN for entry in series]
-    if len(series) == 1:
-        return x[0], series[0].gaps_ms
-    return np.concatenate(x), np.concatenate([entry.gaps_ms for entry in series])

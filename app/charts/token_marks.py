@@ -11,7 +11,7 @@ from PySide6.QtCore import QCoreApplication, QLineF, QRectF, Qt
 from PySide6.QtGui import QPainter, QPen
 
 from app.charts.frame import Frame, Run, box_size, draw_box, draw_note, hatch_brush, text_width, triangle
-from app.charts.ticks import format_tick, round_step, round_ticks
+from app.charts.ticks import format_tick, log_ticks, round_step, round_ticks
 from app.theme import Palette
 from profiler.units import format_number
 
@@ -40,6 +40,8 @@ class TrendLine:
 
 def percent_ticks(frame: Frame, centre_ms: float) -> list[tuple[float, str]]:
     """Ticks of the right axis: (ms, "+5") round in per cent against the median."""
+    if frame.log_y:
+        return _factors(frame, centre_ms)
     low, high = ((bound / centre_ms - 1) * 100 for bound in (frame.y_low, frame.y_high))
     count = min(max(int(frame.plot.height() // 30), 2), 7)
     step = round_step(high - low, count)
@@ -50,6 +52,13 @@ def percent_ticks(frame: Frame, centre_ms: float) -> list[tuple[float, str]]:
             words = f"{format_tick(percent / 1000, step / 1000)}k" if percent else "0"
         ticks.append((centre_ms * (1 + percent / 100), f"+{words}" if percent > 1e-9 else words))
     return ticks
+
+
+def _factors(frame: Frame, centre_ms: float) -> list[tuple[float, str]]:
+    """On a logarithmic axis: times the median, at round factors."""
+    count = min(max(int(frame.plot.height() // 30), 2), 7)
+    ticks = log_ticks(frame.y_low / centre_ms, frame.y_high / centre_ms, count)
+    return [(centre_ms * tick, f"×{format_number(tick, 2)}") for tick in ticks]
 
 
 def paint_floor(
@@ -105,7 +114,7 @@ def paint_outside(
     last = -10.0
     for token in np.sort(tokens).tolist():
         px = frame.x_px(token)
-        if px - last >= 3:
+        if px - last >= 3 and plot.left() <= px <= plot.right():
             painter.drawPolygon(triangle(px, plot.top() + 1))
             last = px
     parts = []
@@ -145,6 +154,8 @@ def paint_live(
 ) -> None:
     """The line at the last token of the running request; its word keeps clear of other words."""
     plot = frame.plot
+    if not frame.x_low <= token <= frame.x_high:
+        return
     x = round(frame.x_px(token)) + 0.5
     painter.setPen(QPen(palette.color("accent"), 1))
     painter.drawLine(QLineF(x, plot.top(), x, plot.bottom()))

@@ -5,16 +5,20 @@ What belongs to a request that has ended is computed once (`Cache`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from app.charts.bandwidth import BandwidthSeries, BusyWindow
-from app.charts.first_token import FirstTokenBar, Status
-from app.charts.token_latency import TokenSeries, TrendLine
+from app.charts.bandwidth_marks import BandwidthSeries, BusyWindow
+from app.charts.first_token_bars import FirstTokenBar, Status
+from app.charts.spike_lane import Spike
+from app.charts.token_layers import TokenSeries
+from app.charts.token_marks import TrendLine
 from app.pages.gpm_data import gpm_lens
+from app.pages.spike_data import find_spikes
 from profiler.analysis.bandwidth import bytes_model_from_facts, reference_from_facts, step_mbu
 from profiler.analysis.busy_windows import NEEDS_GPU, busy_windows, window_ns
 from profiler.analysis.energy import described_gpu
@@ -33,6 +37,8 @@ class Cache:
     """Step views by request, kept while a request has not grown. One per shown timeline."""
 
     views: dict[int, tuple[int, StepView]] = field(default_factory=dict)
+    spikes: dict[int, tuple[Spike, ...]] = field(default_factory=dict)
+    pooled: tuple[tuple[int, ...], tuple[Spike, ...]] = ((), ())
 
     def view(self, request: Request) -> StepView:
         """The request's steps with their gaps."""
@@ -52,7 +58,38 @@ def request_label(run: Run, request: Request) -> str:
     return f"{'Warm-up' if request.warmup else 'Repeat'} {number}"
 
 
-def token_series(run: Run, cache: Cache) -> list[TokenSeries]:
+Shows = Callable[[Request], bool]
+
+
+def all_shown(_request: Request) -> bool:
+    """Every request is shown."""
+    return True
+
+
+def shown_spikes(timeline: Timeline, run: Run, cache: Cache, shows: Shows = all_shown) -> tuple[Spike, ...]:
+    """Spikes of the measured requests that have ended, and of one that is shown alone.
+
+    The same tuple again while nothing new has ended.
+    """
+    chosen = [
+        request
+        for request in run.requests
+        if (request.end_ns is not None or run.status != "running")
+        and (not request.warmup if shows is all_shown else shows(request))
+    ]
+    key = tuple(request.no for request in chosen)
+    if cache.pooled[0] != key:
+        found: list[Spike] = []
+        for request in chosen:
+            if request.no not in cache.spikes:
+                label = request_label(run, request)
+                cache.spikes[request.no] = find_spikes(timeline, cache.view(request), label)
+            found += cache.spikes[request.no]
+        cache.pooled = (key, tuple(found))
+    return cache.pooled[1]
+
+
+def token_series(run: Run, cache: Cache, shows: Shows = all_shown) -> list[TokenSeries]:
     """Gaps of every request that has any, in the order of the run."""
     return [
         TokenSeries(
@@ -62,8 +99,14 @@ def token_series(run: Run, cache: Cache) -> list[TokenSeries]:
             forward_ms(request, cache.view(request)),
         )
         for request in run.requests
-        if len(cache.view(request).gaps_ms)
+        if shows(request) and len(cache.view(request).gaps_ms)
     ]
+
+
+def place_in_series(run: Run, cache: Cache, front: Request | None, shows: Shows = all_shown) -> int | None:
+    """Which of `token_series` is the request in front; None where it has no gap."""
+    shown = [request for request in run.requests if shows(request) and len(cache.view(request).gaps_ms)]
+    return shown.index(front) if front in shown else None
 
 
 def forward_ms(request: Request, view: StepView) -> Floats | None:
@@ -78,9 +121,9 @@ def forward_ms(request: Request, view: StepView) -> Floats | None:
     return result
 
 
-def running_index(run: Run, cache: Cache) -> int | None:
+def running_index(run: Run, cache: Cache, shows: Shows = all_shown) -> int | None:
     """Which of `token_series` is live; None when none is."""
-    shown = [request for request in run.requests if len(cache.view(request).gaps_ms)]
+    shown = [request for request in run.requests if shows(request) and len(cache.view(request).gaps_ms)]
     if run.status == "running" and shown and shown[-1].end_ns is None:
         return len(shown) - 1
     return None
@@ -189,22 +232,34 @@ class BandwidthView:
     gpm_reason: str | None
     reason: str | None
     running_index: int | None
+    selected: int | None = None
 
 
-def bandwidth_view(timeline: Timeline, run: Run, cache: Cache) -> BandwidthView:
-    """Model-based utilisation of each request; the driver's busy time and counter of the newest."""
+def bandwidth_view(
+    timeline: Timeline,
+    run: Run,
+    cache: Cache,
+    shows: Shows = all_shown,
+    front: Request | None = None,
+) -> BandwidthView:
+    """Model-based utilisation of each request; the driver's busy time and counter of the one in
+    front (`front`; None: the newest)."""
     _, no_model = bytes_model_from_facts(run.facts.get("footprint"))
     reference = reference_from_facts(run.facts.get("reference"))
     series: list[BandwidthSeries] = []
     shown: Request | None = None
     live: int | None = None
+    selected: int | None = None
     for request in run.requests:
-        mbu = mbu_of(run, request, cache)
+        mbu = mbu_of(run, request, cache) if shows(request) else None
         if mbu is None:
             continue
         if run.status == "running" and request.end_ns is None:
             live = len(series)
-        shown = request
+        if request is front:
+            selected = len(series)
+        if selected is None or request is front:
+            shown = request
         tokens = np.arange(2, 2 + len(mbu), dtype=np.float64)
         series.append(BandwidthSeries(request_label(run, request), tokens, mbu, request.warmup))
     busy, busy_reason, window_s = _busy(timeline, run, shown)
@@ -222,6 +277,7 @@ def bandwidth_view(timeline: Timeline, run: Run, cache: Cache) -> BandwidthView:
         _sentence(gpm_reason) if gpm_reason else None,
         _sentence(reason) if reason else None,
         live,
+        selected,
     )
 
 

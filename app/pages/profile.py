@@ -8,20 +8,27 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QScrollArea, QSplitter, QWidget
 
 from app.charts.bandwidth import BandwidthChart
-from app.charts.first_token import FirstTokenBar, FirstTokenChart
+from app.charts.first_token import FirstTokenChart
+from app.charts.first_token_bars import FirstTokenBar
 from app.charts.telemetry import TelemetryChart
 from app.charts.token_latency import TokenLatencyChart
 from app.pages.chart_data import (
     Cache,
+    all_shown,
     bandwidth_view,
     first_token_bars,
     floor_curve,
     mbu_of,
     output_length,
+    place_in_series,
+    request_label,
     running_index,
+    shown_spikes,
     token_series,
     trend_line,
 )
+from app.pages.chart_links import ChartLinks, Charts
+from app.pages.chart_pictures import PicturePaths, save_asked
 from app.pages.telemetry_data import telemetry_view
 from app.panels.definitions import Definitions
 from app.panels.failure_card import FailureCard
@@ -46,6 +53,8 @@ class ProfilePage(QWidget):
     start_asked = Signal()
     open_asked = Signal()
     restart_asked = Signal()
+    selection_changed = Signal(object)
+    """The `TokenRange` that is selected, or None."""
 
     def __init__(self, controller: RunController) -> None:
         super().__init__()
@@ -66,6 +75,15 @@ class ProfilePage(QWidget):
         self.telemetry = TelemetryChart()
         self.charts = (self.token_latency, self.first_token, self.bandwidth, self.telemetry)
         self.tabs = BottomTabs()
+        self.ask_path: PicturePaths | None = None
+        """Asks the user where a picture goes: (parent, suggested name, "png" or "svg") -> path or
+        None. The window sets it; without it the charts cannot be saved as files."""
+        self.links = ChartLinks(
+            Charts(self.token_latency, self.first_token, self.bandwidth, self.telemetry),
+            self.tabs.output,
+            lambda: self._controller.run,
+            lambda: self._cache,
+        )
         self.keys = KeysCard()
         self.splitter = QSplitter(Qt.Orientation.Vertical)
         # Somewhere for the focus to be before anything is chosen: no ring on the first button.
@@ -127,6 +145,12 @@ class ProfilePage(QWidget):
         controller.troubled.connect(self._on_troubled)
         controller.engine_gone.connect(self._on_engine_gone)
         controller.ticked.connect(self._on_tick)
+        self.links.redraw_asked.connect(self.refresh)
+        self.links.selection.changed.connect(self.selection_changed)
+        self.links.selection.valued.connect(self.kpis.refresh_selection)
+        self.kpis.selection_cleared.connect(self.links.selection.clear)
+        for chart in self.charts:
+            chart.save_picture_asked.connect(lambda kind, chart=chart: save_asked(self, chart, kind))
 
     # -- starting ---------------------------------------------------------------------------
 
@@ -177,6 +201,7 @@ class ProfilePage(QWidget):
 
     def _clear_charts(self) -> None:
         """Axes as long as the run that begins, without data."""
+        self.links.reset()
         config = self._controller.config
         for chart in self.charts:
             chart.clear()
@@ -246,9 +271,17 @@ class ProfilePage(QWidget):
         if self._cached_for is not controller.timeline:
             self._cached_for, self._cache = controller.timeline, Cache()
             self._first_token = None
+            self.links.reset()
+        if run.status != "running" and self.links.frozen:
+            self.links.run_over()
+        if self.links.frozen:
+            return
         self._draw_charts(run)
-        request = _shown_request(run)
-        self.tabs.output.refresh(request)
+        begun = [request for request in run.requests if len(request)]
+        self.tabs.output.set_requests([(request.no, request_label(run, request)) for request in begun])
+        self.links.set_requests(run)
+        front = self.links.focus(run)
+        self.tabs.output.refresh(front, None if front is None else self._cache.view(front))
         self.tabs.set_note(self._text_note(run))
         self.tabs.notes.show_notes((controller.values or {}).get("notes") or run.notes)
 
@@ -257,10 +290,14 @@ class ProfilePage(QWidget):
         metrics = (controller.values or {}).get("metrics")
         tokens = output_length(run, controller.config.output_tokens if controller.config else None)
         planned = controller.config if run.status == "running" else None
+        shows = all_shown if self.links.only is None else self.links.shows
+        front = self.links.focus(run)
         self.token_latency.refresh(
-            token_series(run, cache),
+            token_series(run, cache, shows),
             tokens,
-            running_index(run, cache),
+            running_index(run, cache, shows),
+            selected=place_in_series(run, cache, front, shows),
+            spikes=shown_spikes(controller.timeline, run, cache, shows),
             floor_ms=floor_curve(run, tokens),
             trend=trend_line(run, metrics, tokens) if controller.values_final else None,
         )
@@ -281,7 +318,9 @@ class ProfilePage(QWidget):
             self.telemetry.refresh(*telemetry_view(controller.timeline, run, planned, controller.now_ns()))
 
     def _draw_bandwidth(self, run: Run, tokens: int) -> None:
-        view = bandwidth_view(self._controller.timeline, run, self._cache)
+        links = self.links
+        shows = all_shown if links.only is None else links.shows
+        view = bandwidth_view(self._controller.timeline, run, self._cache, shows, links.focus(run))
         self.bandwidth.refresh(
             view.series,
             tokens,
@@ -291,6 +330,7 @@ class ProfilePage(QWidget):
             view.busy_reason,
             busy_window_s=view.busy_window_s,
             running_index=view.running_index,
+            selected=view.selected,
             gpm=view.gpm,
             gpm_reason=view.gpm_reason,
             reason=view.reason,
@@ -308,6 +348,7 @@ class ProfilePage(QWidget):
         if run is None or values is None:
             self.kpis.refresh(None)
             return
+        self.links.selection.renew()
         self.kpis.refresh(values["metrics"], self._sparks(run))
 
     def _sparks(self, run: Run) -> dict[str, Sequence[float]]:

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.panels.parts import column, set_property, set_text
+from app.panels.parts import column, row, set_property, set_text
 from app.widgets import Button, make_label
 
 
@@ -43,12 +43,13 @@ class Field(QWidget):
 
     def set_error(self, sentence: str | None) -> None:
         """Show why the value cannot work; None: it can."""
+        sentence = sentence[:1].upper() + sentence[1:] if sentence else None
         if sentence and self._error is None:
             self._error = make_label("", "bad", wrap=True)
             self._error.setObjectName(f"error-{self.key}")
             self._layout.addWidget(self._error)
         if self._error is not None:
-            set_text(self._error, sentence[:1].upper() + sentence[1:] if sentence else "")
+            set_text(self._error, sentence or "")
             self._error.setVisible(bool(sentence))
         self.control.setAccessibleDescription(sentence or "")
         set_property(self.control, "invalid", "true" if sentence else "false")
@@ -110,13 +111,50 @@ class Choice(QComboBox):
         self.setCurrentIndex(index)
 
 
-def number(low: int, high: int, value: int, suffix: str = "", special: str = "") -> QSpinBox:
+TYPED_MAX = 2**31 - 1
+"""The largest whole number that a Qt box holds."""
+
+
+class Number(QSpinBox):
+    """Whole numbers. Takes one that is too large or too small while it is typed, so that why it
+    cannot work is told beside the field; the arrows stay between `low` and `high`."""
+
+    def __init__(self, low: int, high: int, value: int) -> None:
+        super().__init__()
+        self._low, self._high = low, high
+        self.setRange(min(low, 0), TYPED_MAX)
+        self.setValue(value)
+        self.setGroupSeparatorShown(True)
+
+    def stepBy(self, steps: int) -> None:
+        self.setValue(min(max(self.value() + steps * self.singleStep(), self._low), self._high))
+        self.selectAll()
+
+
+class Decimal(QDoubleSpinBox):
+    """Decimal numbers as `Number`, without zeroes at the end. The lowest is never left."""
+
+    def __init__(self, low: float, high: float, value: float, step: float, decimals: int = 2) -> None:
+        super().__init__()
+        self._high = high
+        self.setDecimals(decimals)
+        self.setRange(low, 1e9)
+        self.setSingleStep(step)
+        self.setValue(value)
+
+    def stepBy(self, steps: int) -> None:
+        self.setValue(min(self.value() + steps * self.singleStep(), self._high))
+        self.selectAll()
+
+    def textFromValue(self, value: float) -> str:
+        text = super().textFromValue(value)
+        point = self.locale().decimalPoint()
+        return text.rstrip("0").rstrip(point) if point in text else text
+
+
+def number(low: int, high: int, value: int, suffix: str = "", special: str = "") -> Number:
     """A whole number; `special` is shown instead of the lowest value."""
-    box = QSpinBox()
-    box.setRange(low, high)
-    box.setValue(value)
-    box.setGroupSeparatorShown(True)
-    box.setKeyboardTracking(False)
+    box = Number(low, high, value)
     _tidy(box)
     if suffix:
         box.setSuffix(suffix)
@@ -125,15 +163,14 @@ def number(low: int, high: int, value: int, suffix: str = "", special: str = "")
     return box
 
 
-def decimal(low: float, high: float, value: float, step: float) -> QDoubleSpinBox:
+def decimal(
+    low: float, high: float, value: float, step: float, suffix: str = "", decimals: int = 2
+) -> Decimal:
     """A decimal number."""
-    box = QDoubleSpinBox()
-    box.setRange(low, high)
-    box.setSingleStep(step)
-    box.setDecimals(2)
-    box.setValue(value)
-    box.setKeyboardTracking(False)
+    box = Decimal(low, high, value, step, decimals)
     _tidy(box)
+    if suffix:
+        box.setSuffix(suffix)
     return box
 
 
@@ -146,17 +183,22 @@ def _tidy(box: QAbstractSpinBox) -> None:
 
 
 class Group(QWidget):
-    """A titled part of the setup that folds; its fields lie on a grid of two columns."""
+    """A titled part of the setup that folds; its fields lie on a grid of two columns.
+
+    `folded`: closed at first, with `set_summary`'s words in its head.
+    """
 
     edited = Signal()
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, folded: bool = False) -> None:
         super().__init__()
         layout = column(self, (12, 8, 2, 12), 8)
         self._header = Button(title.replace("&", "&&"), "plain", "chevron-down", "secondary")
         self._header.setStyleSheet("text-align: left; font-size: 13px; font-weight: 600; padding: 1px 0;")
         self._header.setAccessibleName(title)
-        self._header.clicked.connect(self._fold)
+        self._header.clicked.connect(lambda: self.set_folded(not self.is_folded))
+        self._summary = make_label("", "muted")
+        self._summary.hide()
         self.body = QWidget()
         self.grid = QGridLayout(self.body)
         self.grid.setContentsMargins(0, 0, 0, 0)
@@ -164,14 +206,36 @@ class Group(QWidget):
         self.grid.setVerticalSpacing(8)
         self.grid.setColumnStretch(0, 1)
         self.grid.setColumnStretch(1, 1)
-        layout.addWidget(self._header)
+        head = row(margins=(0, 0, 10, 0), spacing=6)
+        head.addWidget(self._header, 1)
+        head.addWidget(self._summary)
+        layout.addLayout(head)
         layout.addWidget(self.body)
+        if folded:
+            self.set_folded(True)
 
     def add(self, widget: QWidget, row: int, column_no: int, span: int = 1) -> None:
         """Put a widget on the grid (row, column, columns that it spans)."""
         self.grid.addWidget(widget, row, column_no, 1, span, Qt.AlignmentFlag.AlignTop)
 
-    def _fold(self) -> None:
-        shown = self.body.isHidden()
-        self.body.setVisible(shown)
-        self._header.set_icon_name("chevron-down" if shown else "chevron-right", "secondary")
+    def set_summary(self, text: str) -> None:
+        """A few words at the right of the head."""
+        set_text(self._summary, text)
+        self._summary.setVisible(bool(text))
+        self._header.setAccessibleDescription(text)
+
+    @property
+    def summary(self) -> str:
+        """The words at the right of the head."""
+        return self._summary.text()
+
+    @property
+    def is_folded(self) -> bool:
+        """Is only the head shown?"""
+        return self.body.isHidden()
+
+    def set_folded(self, folded: bool) -> None:
+        """Close the group, or open it."""
+        self.body.setVisible(not folded)
+        self._header.set_icon_name("chevron-right" if folded else "chevron-down", "secondary")
+        self.layout().setContentsMargins(12, 8, 2, 8 if folded else 12)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.panels.fields import Choice, Field, Group, decimal, number
+from app.panels.fields import Choice, Field, Group, decimal
 
 GREEDY, SAMPLING = "greedy", "sampling"
 
@@ -33,22 +33,18 @@ class GenerationGroup(Group):
         self.cache = Choice([("dynamic", self.tr("Dynamic")), ("static", self.tr("Static"))])
         self.decoding = Choice([(GREEDY, self.tr("Greedy")), (SAMPLING, self.tr("Sampling"))])
         self.temperature = decimal(0.01, 100.0, 0.7, 0.1)
-        self.seed = number(0, 2**31 - 1, 0)
-        self.seed.setGroupSeparatorShown(False)
         self.fields = {
             "dtype": Field(self.tr("Precision"), self.dtype, "dtype"),
             "attn": Field(self.tr("Attention"), self.attn, "attn"),
             "cache": Field(self.tr("Cache"), self.cache, "cache"),
             "decoding": Field(self.tr("Decoding"), self.decoding, "decoding"),
             "temperature": Field(self.tr("Temperature"), self.temperature, "temperature"),
-            "seed": Field(self.tr("Seed"), self.seed, "seed"),
         }
         for index, field in enumerate(self.fields.values()):
             self.add(field, index // 2, index % 2)
         for choice in (self.dtype, self.attn, self.cache, self.decoding):
             choice.currentIndexChanged.connect(self._on_edit)
         self.temperature.valueChanged.connect(self._on_edit)
-        self.seed.valueChanged.connect(self._on_edit)
         self._show_sampling()
 
     def _on_edit(self) -> None:
@@ -58,7 +54,6 @@ class GenerationGroup(Group):
     def _show_sampling(self) -> None:
         sampling = self.decoding.value() == SAMPLING
         self.fields["temperature"].setVisible(sampling)
-        self.fields["seed"].setVisible(sampling)
 
     def values(self) -> dict[str, Any]:
         """This part's settings of a RunConfig."""
@@ -68,7 +63,6 @@ class GenerationGroup(Group):
             "attn": self.attn.value(),
             "cache": self.cache.value(),
             "temperature": self.temperature.value() if sampling else 0.0,
-            "seed": self.seed.value(),
         }
 
     def set_values(self, values: dict[str, Any]) -> None:
@@ -79,5 +73,4 @@ class GenerationGroup(Group):
         self.decoding.set_value(SAMPLING if values["temperature"] > 0 else GREEDY)
         if values["temperature"] > 0:
             self.temperature.setValue(values["temperature"])
-        self.seed.setValue(min(values["seed"], 2**31 - 1))
         self._show_sampling()

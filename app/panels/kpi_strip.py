@@ -3,18 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSizePolicy
 
-from app.panels.kpi_values import Kpi, kpi_names, kpi_values
+from app.panels.kpi_values import Kpi, kpi_names, kpi_values, kpi_values_of_range, short_names
 from app.panels.kpi_values import shown as shown_text
 from app.panels.parts import row, tip
+from app.panels.selection_cell import SelectionCell
 from app.widgets import Card, Divider, KpiTile
 from profiler.units import DASH
 
 HEIGHT = 86
+
+
+class Selection(Protocol):
+    """What the strip needs of a selected range (`profiler.analysis.selection.SelectionValues`)."""
+
+    @property
+    def first(self) -> int:
+        """Number of the first token in it, from 1."""
+        ...
+
+    @property
+    def last(self) -> int:
+        """Number of the last token in it."""
+        ...
+
+    @property
+    def requests(self) -> int:
+        """How many requests have tokens in it."""
+        ...
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """The range's figures under the names of a run's metrics."""
+        ...
 
 
 class KpiStrip(Card):
@@ -22,6 +48,8 @@ class KpiStrip(Card):
 
     definition_asked = Signal(str)
     """The tile whose number is to be explained (a key of `kpi_names`)."""
+    selection_cleared = Signal()
+    """The selection's x was clicked."""
 
     def __init__(self) -> None:
         super().__init__((0, 0, 0, 0))
@@ -31,38 +59,81 @@ class KpiStrip(Card):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         self.tiles: dict[str, KpiTile] = {}
         self.shown: dict[str, Kpi] = {}
+        self.selection_cell = SelectionCell()
+        self.selection_cell.cleared.connect(self.selection_cleared)
+        self.selection_cell.hide()
+        self._selection: Selection | None = None
+        self._metrics: dict[str, Any] | None = None
+        self._sparks: dict[str, Sequence[float]] = {}
+        self._judged: dict[str, Any] | None = None
         tiles = row()
+        tiles.addWidget(self.selection_cell)
         for index, (key, name) in enumerate(kpi_names().items()):
             if index:
                 box = row(margins=(0, 10, 0, 10))
                 box.addWidget(Divider(vertical=True))
                 tiles.addLayout(box)
-            self.tiles[key] = KpiTile(name)
+            self.tiles[key] = KpiTile(name, short_name=short_names().get(key, ""))
             self.tiles[key].clicked.connect(lambda key=key: self.definition_asked.emit(key))
             tiles.addWidget(self.tiles[key], 1)
         self.body.addLayout(tiles)
         self.refresh(None)
 
     def refresh(
-        self, metrics: dict[str, Any] | None, sparks: dict[str, Sequence[float]] | None = None
+        self,
+        metrics: dict[str, Any] | None,
+        sparks: dict[str, Sequence[float]] | None = None,
+        judged: dict[str, Any] | None = None,
     ) -> None:
-        """Show a metrics object; None clears the strip. `sparks`: values for the small lines, by tile."""
-        self.shown = kpi_values(metrics)
+        """Show a metrics object; None clears the strip. `sparks`: values for the small lines, by tile.
+
+        `judged`: `profiler.analysis.targets.targets_report` of the same run; None shows no targets.
+        """
+        self._metrics, self._sparks, self._judged = metrics, sparks or {}, judged
+        self._show()
+
+    def refresh_selection(self, selection: Selection | None) -> None:
+        """Show the figures of a range of tokens, the run's own below them; None: the run's alone."""
+        if selection is None and self._selection is None:
+            return
+        self._selection = selection
+        self.selection_cell.setVisible(selection is not None)
+        if selection is not None:
+            self.selection_cell.refresh(selection.first, selection.last, selection.requests)
+        self._show()
+
+    def _show(self) -> None:
+        self.shown = kpi_values(self._metrics, self._judged)
+        ranged = self._selection is not None and self._metrics is not None
+        if self._selection is not None and ranged:
+            self.shown = kpi_values_of_range(self.shown, self._selection.metrics, self._judged)
         for key, kpi in self.shown.items():
             tile = self.tiles[key]
             if kpi.text == DASH:
-                if metrics is None:
+                if self._metrics is None:
                     tile.set_missing("", "")
                 else:
                     tile.set_missing(kpi.tip, kpi.foot)
                 continue
             tile.set_value(kpi.text, kpi.unit)
-            tile.set_mark(kpi.mark)
-            tile.set_foot(kpi.foot)
+            tile.set_mark(kpi.mark, kpi.verdict)
+            tile.set_foot(kpi.foot, "bad" if kpi.mark == "bad" else "", kpi.short_foot)
             tip(tile, kpi.tip)
-            values = (sparks or {}).get(key)
+            values = () if ranged else self._sparks.get(key)
             if values is not None:
                 tile.set_spark(values, dots=key in ("ttft", "tpot"))
+        self.body.activate()  # a selection's cell has moved the tiles
+        self._size_values()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._size_values()
+
+    def _size_values(self) -> None:
+        """One size for all values, so that the strip reads as one line."""
+        px = min(tile.fitting_px() for tile in self.tiles.values())
+        for tile in self.tiles.values():
+            tile.set_value_px(px)
 
     def as_text(self) -> str:
         """The figures as they are shown, one a line, for the clipboard."""

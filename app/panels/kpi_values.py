@@ -6,11 +6,12 @@ Pure: metrics in, texts out. Live and final come from the same function
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from PySide6.QtCore import QCoreApplication
 
+from app.panels.kpi_targets import range_judged, with_target
 from profiler.units import DASH, THIN, format_number
 
 KEYS = ("ttft", "itl_p50", "itl_p99", "jitter", "tpot", "mbu", "throughput", "energy")
@@ -27,6 +28,10 @@ class Kpi:
     foot: str = ""
     tip: str = ""
     mark: str = "none"
+    short_foot: str = ""
+    """The foot line where the whole one does not fit."""
+    verdict: str = ""
+    """What the mark means, in words: `meets its target`."""
 
 
 def kpi_names() -> dict[str, str]:
@@ -44,8 +49,21 @@ def kpi_names() -> dict[str, str]:
     }
 
 
-def kpi_values(metrics: dict[str, Any] | None) -> dict[str, Kpi]:
-    """The tiles by key; every one is missing when `metrics` is None."""
+def short_names() -> dict[str, str]:
+    """Names for narrow tiles, where they differ."""
+    tr = QCoreApplication.translate
+    return {
+        "jitter": tr("Kpi", "Jitter"),
+        "throughput": tr("Kpi", "Tokens/s"),
+        "energy": tr("Kpi", "Energy"),
+    }
+
+
+def kpi_values(metrics: dict[str, Any] | None, judged: dict[str, Any] | None = None) -> dict[str, Kpi]:
+    """The tiles by key; every one is missing when `metrics` is None.
+
+    `judged`: what `profiler.analysis.targets.targets_report` says of the same run.
+    """
     m = metrics or {}
     tiles = (
         _ttft(_part(m, "ttft_ms")),
@@ -57,7 +75,41 @@ def kpi_values(metrics: dict[str, Any] | None) -> dict[str, Kpi]:
         _throughput(_part(m, "decode_tok_s"), _part(m, "output_tok_s")),
         _energy(_part(m, "energy")),
     )
-    return {tile.key: tile for tile in tiles}
+    return {tile.key: with_target(tile, judged) for tile in tiles}
+
+
+OF_A_RANGE = ("itl_p50", "itl_p99", "jitter", "tpot", "mbu", "throughput")
+"""Tiles that can speak of a range of tokens; the first token and the energy are of the whole run."""
+
+
+def kpi_values_of_range(
+    whole: dict[str, Kpi], metrics: dict[str, Any], judged: dict[str, Any] | None
+) -> dict[str, Kpi]:
+    """The tiles of a range of tokens (`metrics`), with the whole run's value in the foot line.
+
+    A target's mark then is about the range; its share of requests stays with the whole run.
+    """
+    ranged = kpi_values(metrics, range_judged(judged, metrics))
+    return {
+        key: _with_whole(ranged[key], kpi) if key in OF_A_RANGE else _of_whole(kpi)
+        for key, kpi in whole.items()
+    }
+
+
+def _with_whole(ranged: Kpi, whole: Kpi) -> Kpi:
+    tr = QCoreApplication.translate
+    text = whole.text if whole.unit == ranged.unit or whole.text == DASH else shown(whole)
+    return replace(
+        ranged,
+        foot=tr("Kpi", "whole run {0}").format(text),
+        short_foot=tr("Kpi", "run {0}").format(text),
+    )
+
+
+def _of_whole(kpi: Kpi) -> Kpi:
+    if kpi.text == DASH:
+        return kpi
+    return replace(kpi, foot=QCoreApplication.translate("Kpi", "whole run"), short_foot="")
 
 
 def _part(metrics: dict[str, Any], name: str) -> dict[str, Any]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QLineEdit, QProgressBar, QWidget
 
+from app.panels.estimate import count_words
 from app.panels.fields import Choice, Field, Group
 from app.panels.parts import column, row, set_text, tip
-from app.widgets import make_label, set_role
+from app.widgets import IconButton, make_label, set_role
 from profiler import events as ev
 from profiler.units import GIB, KIB, THIN, format_bytes, format_number
 
@@ -34,6 +35,8 @@ class ModelGroup(Group):
     """The model picker with the line below it. `edited` when another model is chosen."""
 
     model_chosen = Signal(str)
+    forget_asked = Signal(str)
+    """A recent model is to be forgotten; it is gone from the list already."""
 
     def __init__(self) -> None:
         super().__init__(self.tr("Model"))
@@ -43,6 +46,7 @@ class ModelGroup(Group):
         self._model = "preset:small"
         self.picker = Choice()
         self.field = Field(self.tr("Model"), self.picker, "model", hide_name=True)
+        self.forget = IconButton("close", self.tr("Forget this recent model"), 28, 14)
         self.hub_id = QLineEdit()
         self.hub_id.setPlaceholderText("HuggingFaceTB/SmolLM2-135M-Instruct")
         self.hub_field = Field(self.tr("Model id on the hub"), self.hub_id, "hub_id")
@@ -64,6 +68,7 @@ class ModelGroup(Group):
         self._lay_out()
         self._fill()
         self.picker.activated.connect(self._on_picked)
+        self.forget.clicked.connect(self._on_forget)
         self.hub_id.editingFinished.connect(self._on_hub_id)
         self.allow_download.toggled.connect(lambda _on: self.edited.emit())
         self.trust.toggled.connect(self._on_trust)
@@ -76,7 +81,11 @@ class ModelGroup(Group):
         fit.addWidget(self.fit_verdict)
         rows = QWidget()
         stack = column(rows, spacing=6)
-        for part in (self.field, self.hub_field, self.allow_download, self.info, self.note):
+        picking = row(spacing=4)
+        picking.addWidget(self.field, 1)
+        picking.addWidget(self.forget, 0, Qt.AlignmentFlag.AlignTop)
+        stack.addLayout(picking)
+        for part in (self.hub_field, self.allow_download, self.info, self.note):
             stack.addWidget(part)
         stack.addLayout(fit)
         for part in (self.fit_bar, self.fit_message, self.trust, self.trust_warning):
@@ -122,13 +131,14 @@ class ModelGroup(Group):
         return text if entry.get("available", True) else self.tr("{0} (not installed)").format(text)
 
     def _fill(self) -> None:
-        known = {name for name, _ in self._known}
-        others = [name for name in self._recent if name not in known]
-        if self._model not in known and self._model not in others:
-            others.insert(0, self._model)
-        # A path is told from another by its end.
-        choices: list[tuple[object, str]] = [*self._known]
-        choices += [(name, _short(name)) for name in others]
+        labels = dict(self._known)
+        # Used before, newest first; a path is told from another by its end.
+        recent = list(dict.fromkeys(self._recent))
+        if self._model not in recent and self._model not in labels:
+            recent.insert(0, self._model)
+        rest = [name for name in labels if name not in recent]
+        choices: list[tuple[object, str]] = [(name, labels.get(name) or _short(name)) for name in recent]
+        choices += [(name, labels[name]) for name in rest]
         choices += [
             (FOLDER, self.tr("Folder…")),
             (GGUF, self.tr("GGUF file…")),
@@ -138,14 +148,21 @@ class ModelGroup(Group):
         blocked = self.picker.blockSignals(True)
         self.picker.set_choices(choices)
         self.picker.set_value(self._model)
-        for separator in (len(self._known) + len(others), len(self._known)):
-            if separator < self.picker.count() - 1:
+        for separator in (len(recent) + len(rest), len(recent)):
+            if 0 < separator < self.picker.count() - 1:
                 self.picker.insertSeparator(separator)
         self.picker.setCurrentIndex(self.picker.findData(self._model))
         self.picker.blockSignals(blocked)
         tip(self.picker, self._model)
+        self.forget.setVisible(self._model in self._recent)
         set_text(self.note, self._notes.get(self._model, ""))
         self.note.setVisible(bool(self.note.text()))
+
+    def _on_forget(self) -> None:
+        name = self._model
+        self._recent = [other for other in self._recent if other != name]
+        self._fill()
+        self.forget_asked.emit(name)
 
     # -- choosing ---------------------------------------------------------------------------
 
@@ -179,6 +196,11 @@ class ModelGroup(Group):
         if changed:
             self.model_chosen.emit(name)
             self.edited.emit()
+
+    def choose(self, name: str) -> None:
+        """Choose a model as if it had been picked: `edited` and `model_chosen` are sent."""
+        self._show_hub(False)
+        self._choose(name)
 
     def _show_hub(self, shown: bool) -> None:
         self.hub_field.setVisible(shown)
@@ -240,7 +262,7 @@ def info_line(value: dict[str, Any]) -> str:
     parts: list[str] = []
     parameters = value.get("parameters")
     if isinstance(parameters, (int, float)):
-        parts.append(f"{_count(parameters)} parameters")
+        parts.append(f"{count_words(parameters)} parameters")
     weights = value.get("weight_bytes")
     if isinstance(weights, (int, float)):
         dtype = value.get("dtype")
@@ -249,14 +271,6 @@ def info_line(value: dict[str, Any]) -> str:
     if isinstance(kv, (int, float)) and kv > 0:
         parts.append(f"KV {format_number(kv / KIB, 2)}{THIN}KiB/token")
     return " · ".join(parts)
-
-
-def _count(value: float) -> str:
-    if value >= 1e9:
-        return f"{format_number(value / 1e9, 3)}{THIN}B"
-    if value >= 1e6:
-        return f"{format_number(value / 1e6, 4 if value >= 1e8 else 3)}{THIN}M"
-    return format_number(value)
 
 
 def _short(name: str) -> str:

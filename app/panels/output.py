@@ -1,62 +1,253 @@
-"""The text of the answer, as plain as it came."""
+"""The text of the answer, each token in the colour of its gap."""
 
 from __future__ import annotations
 
-from PySide6.QtGui import QTextCursor, QTextOption
-from PySide6.QtWidgets import QPlainTextEdit
+from collections.abc import Sequence
 
+import numpy as np
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QHideEvent, QShowEvent
+from PySide6.QtWidgets import QComboBox, QMenu, QWidget
+
+from app.panels.parts import column, row
+from app.panels.token_facts import aligned, numbers_of, piece_count, readout_lines
+from app.widgets.heat_legend import HeatLegend
+from app.widgets.readout import Readout
+from app.widgets.token_text import TokenText
+from profiler.analysis.steps import StepView, step_view
 from profiler.timeline import Request
 
-MAX_CHARS = 200_000
-"""What the view keeps; a longer answer shows its end."""
+MEDIAN_GROWTH = 1.25
+"""The median is taken anew when there are a quarter more gaps: while a model runs, colours that
+change all the time would cost a repaint each."""
 
 
-class OutputView(QPlainTextEdit):
-    """Follows one request; only what is new is appended."""
+class OutputPanel(QWidget):
+    """Follows one request; only what is new is laid out, and nothing while the panel is hidden.
+
+    Tokens are numbered from 1 as in the charts: a step that brought several is one number.
+    """
+
+    token_hovered = Signal(object)
+    """Number of the token under the pointer, from 1; None when it left."""
+    token_chosen = Signal(int)
+    """A token was clicked or chosen by keyboard, from 1."""
+    request_chosen = Signal(int)
+    """The user wants the text of this request (its `no`)."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.setProperty("kind", "output")
-        self.setReadOnly(True)
-        self.setTabChangesFocus(True)
-        self.setUndoRedoEnabled(False)
-        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
-        self.setAccessibleName(self.tr("Text of the answer"))
-        self.setPlaceholderText(self.tr("The answer appears here."))
+        self.text = TokenText()
+        self.text.setAccessibleName(self.tr("Text of the answer"))
+        self.text.set_placeholder(self.tr("The answer appears here."))
+        self.setFocusProxy(self.text)
+        self.legend = HeatLegend()
+        self.picker = QComboBox()
+        self.picker.setAccessibleName(self.tr("Request whose text is shown"))
+        self.picker.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.picker.setVisible(False)
+        self.tools = QWidget()
+        """Legend and choice of the request, for the bar above."""
+        tools = row(self.tools, spacing=12)
+        tools.addWidget(self.legend, 1)
+        tools.addWidget(self.picker)
+        column(self).addWidget(self.text)
+        self._readout = Readout(self)
         self._request: Request | None = None
-        self._pieces = 0
+        self._view: StepView | None = None
+        self._given_view: StepView | None = None
+        self._given_median_ms: float | None = None
+        self._seen = (-1, -1, False)
+        self._dirty = False
+        self._choices: tuple[tuple[int, str], ...] = ()
+        self._chosen: int | None = None
+        self.text.hovered.connect(self._hovered)
+        self.text.chosen.connect(self._token_chosen)
+        self.text.verticalScrollBar().valueChanged.connect(self._readout.hide)
+        self.picker.activated.connect(self._picked)
 
-    def refresh(self, request: Request | None) -> None:
-        """Show a request's text so far."""
+    # -- what the page calls ----------------------------------------------------------------------
+
+    def refresh(
+        self, request: Request | None, view: StepView | None = None, median_ms: float | None = None
+    ) -> None:
+        """Show a request's text so far. `view`: its steps, if they are known already; `median_ms`:
+        what the gaps are held against, None: their own median."""
+        self._given_view, self._given_median_ms = view, median_ms
         if request is not self._request:
-            self._request, self._pieces = request, 0
-            self.clear()
-        if request is None or len(request.pieces) == self._pieces:
+            self._request, self._view, self._seen = request, None, (-1, -1, False)
+            self.text.clear()
+            self._readout.hide()
+        self._dirty = True
+        if self.isVisible():
+            self._catch_up()
+
+    def set_requests(self, requests: Sequence[tuple[int, str]]) -> None:
+        """Which requests there are (number and label, in order), for the user to choose from."""
+        if tuple(requests) == self._choices:
             return
-        new = "".join(request.pieces[self._pieces :])
-        self._pieces = len(request.pieces)
-        if not new:
+        self._choices = tuple(requests)
+        if self._chosen not in [no for no, _ in self._choices]:
+            self._chosen = None
+        self.picker.clear()
+        for no, label in self._choices:
+            self.picker.addItem(label, no)
+        self.picker.setVisible(len(self._choices) > 1)
+        self._show_choice()
+
+    @property
+    def chosen(self) -> int | None:
+        """Number of the request that the user wants to see; None: the newest."""
+        return self._chosen
+
+    def choose_request(self, no: int | None) -> None:
+        """Show the text of another request from now on; None: the newest. Sends no signal."""
+        self._chosen = no if no in [other for other, _ in self._choices[:-1]] else None
+        self._show_choice()
+
+    def set_token(self, token: int | None) -> None:
+        """Mark a token (from 1) and scroll it into view; None: none."""
+        self._catch_up()
+        self.text.set_token(token)
+
+    def set_range(self, range: tuple[int, int] | None) -> None:
+        """Underline the tokens first..last (from 1, both included); None: none."""
+        self.text.set_range(range)
+
+    def toPlainText(self) -> str:
+        """The text shown, as it came."""
+        return "" if self._request is None else self._request.text
+
+    @property
+    def readout(self) -> tuple[str, ...]:
+        """The lines of the readout; () while it is hidden."""
+        return () if self._readout.isHidden() else self._readout.lines
+
+    # -- text -------------------------------------------------------------------------------------
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._catch_up()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._readout.hide()
+
+    def _catch_up(self) -> None:
+        if not self._dirty:
             return
-        bar = self.verticalScrollBar()
-        at_end = bar.value() >= bar.maximum() - 4
-        cursor = QTextCursor(self.document())
-        cursor.movePosition(QTextCursor.MoveOperation.End)
-        cursor.insertText(_readable(new))
-        self._shorten()
-        if at_end:
-            bar.setValue(bar.maximum())
+        self._dirty = False
+        request = self._request
+        if request is None:
+            self.text.set_live(False)
+            return
+        ended = request.end_status is not None
+        seen = (piece_count(request), len(request), ended)
+        if seen == self._seen:
+            if self._given_median_ms not in (None, self.text.median_ms):
+                self._colour(request)
+            return
+        self._seen = seen
+        if ended and (not request.pieces or not aligned(request)):
+            self._show_whole(request)
+        else:
+            self._append(request, seen[0])
+        self._colour(request)
+        self.text.set_live(not ended and len(request) > 0)
 
-    def _shorten(self) -> None:
-        spare = self.document().characterCount() - MAX_CHARS
-        if spare > MAX_CHARS // 4:
-            cursor = QTextCursor(self.document())
-            cursor.setPosition(spare, QTextCursor.MoveMode.KeepAnchor)
-            cursor.removeSelectedText()
+    def _append(self, request: Request, stop: int) -> None:
+        have = self.text.cell_count
+        numbers = numbers_of(request, have, stop, self.text.token_count)
+        self.text.append(request.pieces[have:stop], numbers)
 
+    def _show_whole(self, request: Request) -> None:
+        """Text that cannot be told apart by steps, or none: then the tokens alone."""
+        token, tokens = self.text.token, self.text.range
+        self.text.clear()
+        if request.pieces:
+            self.text.append(request.pieces, [0] * len(request.pieces))
+            return
+        steps = int(np.count_nonzero(request.k))
+        self.text.append([""] * steps, list(range(1, steps + 1)))
+        self.text.set_token(token)
+        self.text.set_range(tokens)
 
-def _readable(text: str) -> str:
-    """Control characters as their pictures, so that noise moves nothing; line breaks stay."""
-    return "".join(
-        chr(0x2400 + ord(sign)) if ord(sign) < 32 and sign not in "\n\t" else sign
-        for sign in text.replace("\r\n", "\n")
-    )
+    def _colour(self, request: Request) -> None:
+        view = self._given_view
+        if view is None or len(view) + view.empty_events != len(request):
+            view = step_view(request)
+        self._view = view
+        gaps_ms, median = view.gaps_ms, self._given_median_ms
+        if median is None:
+            median = self.text.median_ms
+            grown = len(gaps_ms) >= MEDIAN_GROWTH * max(len(self.text.gaps_ms), 1)
+            if median is None or grown or request.end_status is not None or len(gaps_ms) < 8:
+                median = float(np.median(gaps_ms)) if len(gaps_ms) else None
+        self.text.set_gaps(gaps_ms, median)
+
+    # -- tokens -------------------------------------------------------------------------------------
+
+    def _facts(self, token: int) -> list[str]:
+        request, view = self._request, self._view
+        if request is None or view is None or not 1 <= token <= min(len(view), self.text.token_count):
+            return []
+        label = next((label for no, label in self._choices if no == request.no), request.label or "")
+        return readout_lines(request, view, token, self.text.piece(token), self.text.median_ms, label)
+
+    def _show_readout(self, token: int | None) -> None:
+        lines = [] if token is None else self._facts(token)
+        if token is None or not lines:
+            self._readout.hide()
+            return
+        self._readout.show_beside(lines, self.text.token_rect(token), self.text.viewport())
+
+    def _hovered(self, token: int | None) -> None:
+        self._show_readout(token)
+        self.token_hovered.emit(token)
+
+    def _token_chosen(self, token: int) -> None:
+        self._show_readout(token)
+        self.text.setAccessibleDescription(". ".join(self._facts(token)))
+        self.token_chosen.emit(token)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        menu = self.context_menu(event.globalPos())
+        menu.popup(event.globalPos())
+
+    def context_menu(self, at: QPoint | None = None) -> QMenu:
+        """Copy the text, or the token or range that is marked; deletes itself when it closes."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        copy = menu.addAction(self.tr("Copy text"))
+        copy.triggered.connect(lambda: self._copy(self.toPlainText()))
+        copy.setEnabled(bool(self.toPlainText()))
+        token, tokens = self.text.token, self.text.range
+        if at is not None:
+            token = self.text.token_at(self.text.viewport().mapFromGlobal(at)) or token
+        if token is not None and 1 <= token <= self.text.token_count:
+            facts = "\n".join(self._facts(token))
+            menu.addAction(self.tr("Copy facts of token {0}").format(f"{token:,}")).triggered.connect(
+                lambda: self._copy(facts)
+            )
+        if tokens is not None:
+            last = min(tokens[1], self.text.token_count)
+            words = "".join(self.text.piece(number) for number in range(max(tokens[0], 1), last + 1))
+            menu.addAction(self.tr("Copy text of the selection")).triggered.connect(lambda: self._copy(words))
+        return menu
+
+    @staticmethod
+    def _copy(text: str) -> None:
+        QGuiApplication.clipboard().setText(text)
+
+    # -- requests -------------------------------------------------------------------------------------
+
+    def _picked(self, index: int) -> None:
+        no = int(self.picker.itemData(index))
+        # The newest one is followed: with the next request its text comes.
+        self._chosen = None if index == len(self._choices) - 1 else no
+        self.request_chosen.emit(no)
+
+    def _show_choice(self) -> None:
+        index = len(self._choices) - 1 if self._chosen is None else self.picker.findData(self._chosen)
+        if index >= 0:
+            self.picker.setCurrentIndex(index)

@@ -49,6 +49,7 @@ class RunBox(Card):
         self.button.clicked.connect(self._on_click)
         self.kill_button.clicked.connect(self.kill_asked)
         self._stops = False
+        self._time = ""
         self.kill_button.hide()
         self.progress.hide()
 
@@ -57,6 +58,10 @@ class RunBox(Card):
             self.stop_asked.emit()
         else:
             self.start_asked.emit()
+
+    def set_time(self, words: str) -> None:
+        """About how long the run would take, for the line below "Ready" (at the next `refresh`)."""
+        self._time = words
 
     def refresh(self, controller: RunController, config: RunConfig | None) -> None:
         """Show where the run is. `config` is what Start would run, None when it cannot."""
@@ -102,7 +107,7 @@ class RunBox(Card):
         text = self.tr("{0} requests of {1} tokens").format(
             config.total_requests, f"{config.output_tokens:,}"
         )
-        set_text(self.detail, text)
+        set_text(self.detail, f"{text}, {self._time}" if self._time else text)
 
     def _show_progress(self, controller: RunController, progress: RunProgress) -> None:
         state = controller.state

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QStackedWidget, QTabBar
+from PySide6.QtWidgets import QSizePolicy, QStackedWidget, QTabBar
 
 from app.panels.log import LogView
 from app.panels.notes import NotesView
-from app.panels.output import OutputView
+from app.panels.output import OutputPanel
 from app.panels.parts import column, row, set_text
 from app.widgets import Card, ElidedLabel
 
@@ -23,11 +23,13 @@ class BottomTabs(Card):
         self.bar = QTabBar()
         self.bar.setDrawBase(False)
         self.bar.setExpanding(False)
+        self.bar.setUsesScrollButtons(False)
+        self.bar.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.bar.setAccessibleName(self.tr("Output, log and notes"))
         self.bar.addTab(self.tr("Output"))
         self.bar.addTab(self.tr("Log"))
         self.bar.addTab(self.tr("Notes"))
-        self.output = OutputView()
+        self.output = OutputPanel()
         self.log = LogView()
         self.notes = NotesView()
         self.notes.counted.connect(self._count_notes)
@@ -38,13 +40,21 @@ class BottomTabs(Card):
         self._stack.addWidget(self.notes)
         head = row(spacing=12)
         head.addWidget(self.bar)
+        # The note gives way first; the legend keeps its words as long as it can.
         head.addStretch(1)
         head.addWidget(self._note)
+        head.addWidget(self.output.tools)
         body = column(spacing=4)
         body.addLayout(head)
         body.addWidget(self._stack, 1)
         self.body.addLayout(body)
-        self.bar.currentChanged.connect(self._stack.setCurrentIndex)
+        self.bar.currentChanged.connect(self._turn)
+
+    def _turn(self, index: int) -> None:
+        self._stack.setCurrentIndex(index)
+        of_text = self._stack.currentWidget() is self.output
+        self._note.setVisible(of_text)
+        self.output.tools.setVisible(of_text)
 
     def set_note(self, text: str) -> None:
         """One sentence about the text; "" for none."""

@@ -97,8 +97,9 @@ class WelcomeCard(Card):
         line.addLayout(buttons)
         self.body.addLayout(line)
 
-    def refresh(self, config: RunConfig | None, built_in: bool, memory: str) -> None:
-        """Say what Start would do. `memory`: what the model needs, "" while that is unknown."""
+    def refresh(self, config: RunConfig | None, built_in: bool, memory: str, time: str = "") -> None:
+        """Say what Start would do. `memory`: what the model needs, `time`: about how long it takes;
+        "" while that is unknown."""
         if built_in:
             set_text(self.headline, self.tr("Press Start to profile the built-in model."))
             set_text(
@@ -110,7 +111,8 @@ class WelcomeCard(Card):
             set_text(self.sentence, self.tr("Every token is timed, and the session is recorded as it runs."))
         if config is not None:
             work = self.tr("{0} requests of {1} tokens")
-            set_text(self._work.text, work.format(config.total_requests, f"{config.output_tokens:,}"))
+            text = work.format(config.total_requests, f"{config.output_tokens:,}")
+            set_text(self._work.text, f"{text}, {time}" if time else text)
         set_text(self._memory.text, memory)
         self._memory.setVisible(bool(memory))
         self.start_button.setEnabled(config is not None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QLineEdit, QPlainTextEdit, QWidget
@@ -9,8 +10,12 @@ from PySide6.QtWidgets import QCheckBox, QFileDialog, QLineEdit, QPlainTextEdit,
 from app.panels.fields import Choice, Field, Group, number
 from app.panels.parts import row
 from app.widgets import IconButton
+from profiler.errors import UsageError
+from profiler.worker.prompts import read_prompts
 
 SYNTHETIC, TEXT, FILE = "synthetic", "text", "file"
+READ_WHILE_TYPING = 4 << 20
+"""Bytes of a file of prompts that are read at once to say whether it works."""
 
 
 class WorkloadGroup(Group):
@@ -49,6 +54,7 @@ class WorkloadGroup(Group):
             "repeats": Field(self.tr("Repeats"), self.repeats, "repeats"),
             "warmup": Field(self.tr("Warm-ups"), self.warmup, "warmup"),
         }
+        self._checked: tuple[str, int, UsageError | None] | None = None
         self._file_row = QWidget()
         self._lay_out()
         self._connect()
@@ -102,6 +108,19 @@ class WorkloadGroup(Group):
             self.path.setText(path)
             self.edited.emit()
 
+    def file_problem(self) -> UsageError | None:
+        """Why the file of prompts cannot be used, in the engine's own words; None: it can, or is
+        not asked for. The file is read again only when it has changed."""
+        if self.kind.value() != FILE:
+            return None
+        path = self.path.text().strip()
+        if not path:
+            return UsageError(self.tr("Choose a file of prompts."), field="prompts_file")
+        stamp = _stamp(path)
+        if self._checked is None or self._checked[:2] != (path, stamp):
+            self._checked = (path, stamp, _read_problem(path))
+        return self._checked[2]
+
     def values(self) -> dict[str, Any]:
         """This part's settings of a RunConfig."""
         prompt: dict[str, Any]
@@ -140,3 +159,27 @@ class WorkloadGroup(Group):
         self.ignore_eos.setChecked(values["ignore_eos"])
         self.chat_template.setChecked(values["chat_template"])
         self._show_kind()
+
+
+def _stamp(path: str) -> int:
+    """When the file was changed, ns; 0 where there is none."""
+    try:
+        return Path(path).stat().st_mtime_ns
+    except (OSError, ValueError):
+        return 0
+
+
+def _read_problem(path: str) -> UsageError | None:
+    try:
+        too_long = Path(path).stat().st_size > READ_WHILE_TYPING
+    except (OSError, ValueError):
+        too_long = False
+    if too_long:
+        return None  # the engine looks at it when the run starts
+    try:
+        read_prompts(path)
+    except UsageError as error:
+        return error
+    except ValueError:  # a null sign in the path
+        return UsageError(f"{path!r} is no path; choose a file of prompts.", field="prompts_file")
+    return None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.theme import DARK, Palette, ui_font
@@ -15,6 +15,11 @@ from app.widgets.marks import paint_mark
 from profiler.units import DASH
 
 SPARK_POINTS = 24
+VALUE_PX = (20, 18, 17, 16, 15, 14)
+"""Sizes of the value: the first is the usual one."""
+LEFT_PX, RIGHT_PX = 12, 8
+_MEANINGS = {"ok": "target met", "bad": "target missed", "warning": "look here"}
+"""What a mark means where nobody said it better."""
 
 
 def spark_points(values: Sequence[float], rect: QRectF) -> QPolygonF:
@@ -98,13 +103,14 @@ class KpiTile(QWidget):
 
     clicked = Signal()
 
-    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+    def __init__(self, name: str, parent: QWidget | None = None, short_name: str = "") -> None:
         super().__init__(parent)
         self._palette = DARK
-        self._name = name
+        self._name, self._short_name = name, short_name or name
         self._value, self._unit = DASH, ""
-        self._foot, self._foot_role = "", ""
-        self._mark = "none"
+        self._value_px = VALUE_PX[0]
+        self._foot, self._foot_role, self._short_foot = "", "", ""
+        self._mark, self._meaning = "none", ""
         self._spark: Sequence[float] = ()
         self._dots = False
         self._reason = ""
@@ -135,25 +141,47 @@ class KpiTile(QWidget):
     def set_missing(self, reason: str, foot: str = "not available") -> None:
         """Show a dash; `reason` is one sentence for the tool tip."""
         self._value, self._unit, self._reason = DASH, "", reason
-        self._foot, self._foot_role, self._mark, self._spark = foot, "", "none", ()
+        self._foot, self._foot_role, self._short_foot, self._spark = foot, "", "", ()
+        self._mark, self._meaning = "none", ""
         self._tell()
 
-    def set_foot(self, text: str, role: str = "") -> None:
-        """The line below; `role` "bad", "warning" or "ok" colours it."""
-        if (text, role) != (self._foot, self._foot_role):
-            self._foot, self._foot_role = text, role
+    def set_foot(self, text: str, role: str = "", short: str = "") -> None:
+        """The line below; `role` "bad", "warning" or "ok" colours it, `short` is drawn where the
+        whole does not fit."""
+        if (text, role, short) != (self._foot, self._foot_role, self._short_foot):
+            self._foot, self._foot_role, self._short_foot = text, role, short
             self._tell()
 
-    def set_mark(self, kind: str) -> None:
-        """A state mark at the top right: ok, warning, bad, info or none."""
-        if kind != self._mark:
-            self._mark = kind
+    @property
+    def mark(self) -> str:
+        """The state mark that is shown."""
+        return self._mark
+
+    def set_mark(self, kind: str, meaning: str = "") -> None:
+        """A state mark at the top right: ok, warning, bad, info or none. `meaning`: its words."""
+        if (kind, meaning) != (self._mark, self._meaning):
+            self._mark, self._meaning = kind, meaning
             self._tell()
 
     def set_open(self, on: bool) -> None:
         """Its definition is shown: the icon stays."""
         self._open = on
         self.update()
+
+    def fitting_px(self) -> int:
+        """The largest size at which value and unit fit: 20 px but in a narrow window."""
+        unit = 6 + QFontMetrics(ui_font(12)).horizontalAdvance(self._unit) if self._unit else 0
+        room = self.width() - LEFT_PX - RIGHT_PX - unit
+        for px in VALUE_PX:
+            if QFontMetrics(ui_font(px, 600)).horizontalAdvance(self._value) <= room:
+                return px
+        return VALUE_PX[-1]
+
+    def set_value_px(self, px: int) -> None:
+        """Draw the value in this size (a strip gives its tiles the same one)."""
+        if px != self._value_px:
+            self._value_px = px
+            self.update()
 
     @property
     def info_x(self) -> float:
@@ -192,7 +220,7 @@ class KpiTile(QWidget):
         return self._open or self.underMouse() or self.hasFocus()
 
     def _tell(self) -> None:
-        mark = {"ok": "target met", "bad": "target missed", "warning": "look here"}.get(self._mark, "")
+        mark = self._meaning or _MEANINGS.get(self._mark, "")
         self.setAccessibleName(self._name)
         said = " ".join(part for part in (self._value, self._unit) if part)
         self.setAccessibleDescription(
@@ -209,17 +237,17 @@ class KpiTile(QWidget):
         if self.hasFocus():
             painter.setPen(QPen(palette.color("accent"), 2))
             painter.drawRoundedRect(QRectF(self.rect()).adjusted(2, 2, -2, -2), 6, 6)
-        left, right = 12, width - 8
+        left, right = LEFT_PX, width - RIGHT_PX
         painter.setFont(ui_font(12, 500))
         painter.setPen(palette.color("secondary"))
         marks = (self._mark != "none") + self._tells
         room = right - left - (20 if marks else 0) - (18 if marks == 2 else 0)
-        self._text(painter, left, top + 15, room, self._name)
+        self._text(painter, left, top + 15, room, self._name, self._short_name)
         if self._mark != "none":
             paint_mark(painter, self._mark, QRectF(right - 14, top + 4, 14, 14), palette)
         if self._tells:
             paint_mark(painter, "info", QRectF(self.info_x - 7, top + 4, 14, 14), palette)
-        painter.setFont(ui_font(20, 600))
+        painter.setFont(ui_font(self._value_px, 600))
         painter.setPen(palette.color("muted" if self._value == DASH else "text"))
         painter.drawText(QPointF(left, top + 41), self._value)
         x = left + painter.fontMetrics().horizontalAdvance(self._value)
@@ -234,10 +262,13 @@ class KpiTile(QWidget):
             paint_sparkline(painter, self._spark, rect, palette, self._dots)
         painter.setFont(ui_font(11, 600 if self._foot_role == "bad" else 400))
         painter.setPen(palette.color(self._foot_role or "secondary"))
-        self._text(painter, left, top + 62, right - left, self._foot)
+        self._text(painter, left, top + 62, right - left, self._foot, self._short_foot)
         painter.end()
 
     @staticmethod
-    def _text(painter: QPainter, x: float, y: float, room: float, text: str) -> None:
-        shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(room))
+    def _text(painter: QPainter, x: float, y: float, room: float, text: str, short: str = "") -> None:
+        metrics, mode = painter.fontMetrics(), Qt.TextElideMode.ElideRight
+        shown = metrics.elidedText(text, mode, int(room))
+        if short and shown != text:
+            shown = metrics.elidedText(short, mode, int(room))
         painter.drawText(QPointF(x, y), shown)

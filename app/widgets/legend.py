@@ -1,12 +1,25 @@
-"""A legend of one row, right-aligned: full words, then short ones, then glyphs alone."""
+"""A legend of one row, right-aligned: full words, then short ones, then "+2" for what is left.
+
+Entries with a key can be switched off and on by a click; the keyboard's way is the menu that
+"+2" opens, which is the chart's own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QFontMetricsF, QHelpEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QFont,
+    QFontMetricsF,
+    QHelpEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPolygonF,
+)
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.theme import DARK, Palette, ui_font
@@ -21,13 +34,17 @@ GLYPH_PX = {
     "step": 20,
     "square": 10,
     "hatch": 12,
+    "ring": 10,
 }
 TEXT_GAP_PX = 6
 
 
 @dataclass(frozen=True)
 class LegendItem:
-    """One entry. `kind` is a key of `GLYPH_PX`; `role` a palette role; `tip` plain text."""
+    """One entry. `kind` is a key of `GLYPH_PX`; `role` a palette role; `tip` plain text.
+
+    `key` not "": a click switches what it stands for (`Legend.toggled`); `off`: it is not shown.
+    """
 
     label: str
     role: str
@@ -35,13 +52,15 @@ class LegendItem:
     short: str = ""
     tip: str = ""
     muted: bool = False
+    key: str = ""
+    off: bool = False
 
 
 def _paint_glyph(painter: QPainter, item: LegendItem, x: float, y: float, palette: Palette) -> None:
     width = GLYPH_PX[item.kind]
-    role = "muted" if item.muted else item.role
-    color = palette.color(role)
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing, item.kind == "dots")
+    role = "muted" if item.muted or item.off else item.role
+    color = palette.color(role, 120) if item.off else palette.color(role)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, item.kind in ("dots", "ring"))
     if item.kind == "dots":
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(color)
@@ -62,6 +81,10 @@ def _paint_glyph(painter: QPainter, item: LegendItem, x: float, y: float, palett
         painter.fillRect(QRectF(x, y - 5, width, 10), palette.color(role, 66 if palette.dark else 50))
     elif item.kind == "square":
         painter.fillRect(QRectF(x, y - 5, width, 10), color)
+    elif item.kind == "ring":
+        painter.setPen(QPen(color, 1.5))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawEllipse(QPointF(x + 5, y), 4, 4)
     else:
         painter.setPen(QPen(color, 1))
         painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -74,6 +97,13 @@ class Legend(QWidget):
     """Chips of a chart; entries are read out as one sentence."""
 
     SPACING_PX = 13
+    MORE_PX = 22
+    """Room of "+2"."""
+
+    toggled = Signal(str)
+    """The key of the entry that was clicked."""
+    more_asked = Signal(QPoint)
+    """"+2" was clicked; where a menu would open (global)."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -82,6 +112,7 @@ class Legend(QWidget):
         self.setFixedHeight(24)
         self.setMinimumWidth(0)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.setMouseTracking(True)
 
     @property
     def items(self) -> tuple[LegendItem, ...]:
@@ -107,60 +138,114 @@ class Legend(QWidget):
         return QSize(0, 24)
 
     def words(self) -> list[str]:
-        """What each entry says at the present width.
+        """What each entry says at the present width; fewer than there are entries where "+2" has
+        to stand for the rest.
 
-        All full words where they fit; else short ones, from the right; else glyphs alone (the
-        words are in the tool tips then).
+        All full words where they fit; else short ones, from the right; else the first ones with
+        words and the rest behind "+2"; glyphs alone where not even one has room (the words are
+        in the tool tips then).
         """
         words = [item.label for item in self._items]
         for index in range(len(words) - 1, -1, -1):
             if self._needed(words) <= self.width():
                 return words
             words[index] = self._items[index].short or words[index]
-        return words if self._needed(words) <= self.width() else [""] * len(words)
+        if self._needed(words) <= self.width():
+            return words
+        for count in range(len(words) - 1, 0, -1):
+            if self._needed(words[:count]) + self.SPACING_PX + self.MORE_PX <= self.width():
+                return words[:count]
+        return [""] * len(words)
 
     def _needed(self, words: Sequence[str]) -> float:
-        total = sum(self._item_px(item, text) for item, text in zip(self._items, words, strict=True))
-        return total + self.SPACING_PX * max(len(self._items) - 1, 0)
+        total = sum(self._item_px(item, text) for item, text in zip(self._items, words, strict=False))
+        return total + self.SPACING_PX * max(len(words) - 1, 0)
 
     @staticmethod
     def _item_px(item: LegendItem, text: str) -> float:
         glyph = GLYPH_PX[item.kind]
         return glyph + TEXT_GAP_PX + QFontMetricsF(ui_font(11)).horizontalAdvance(text) if text else glyph
 
+    @property
+    def hidden(self) -> tuple[LegendItem, ...]:
+        """The entries behind "+2"."""
+        return self._items[len(self.words()) :]
+
     def places(self) -> list[tuple[LegendItem, float, float, str]]:
         """Entries with left edge, right edge (px) and words, as drawn at the present width."""
         words = self.words()
         x = self.width() - self._needed(words)
+        if len(words) < len(self._items):
+            x -= self.SPACING_PX + self.MORE_PX
         result = []
-        for item, text in zip(self._items, words, strict=True):
+        for item, text in zip(self._items, words, strict=False):
             width = self._item_px(item, text)
             result.append((item, x, x + width, text))
             x += width + self.SPACING_PX
         return result
 
+    def item_at(self, x: float) -> LegendItem | None:
+        """The entry at a pixel of the row."""
+        return next((item for item, left, right, _ in self.places() if left - 4 <= x <= right + 4), None)
+
+    def _at_more(self, x: float) -> bool:
+        return bool(self.hidden) and x >= self.width() - self.MORE_PX - 4
+
+    def _tip(self, x: float) -> str:
+        if self._at_more(x):
+            return ", ".join(item.label for item in self.hidden)
+        for item, left, right, words in self.places():
+            if left - 4 <= x <= right + 4 and (item.tip or item.key or not words):
+                tip = item.tip or item.label
+                if not item.key:
+                    return tip
+                action = self.tr("Click to show it.") if item.off else self.tr("Click to hide it.")
+                return f"{tip} {action}" if tip.endswith(".") else f"{tip}. {action}"
+        return ""
+
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            for item, left, right, words in self.places():
-                if left - 4 <= event.pos().x() <= right + 4 and (item.tip or not words):
-                    QToolTip.showText(event.globalPos(), plain_tooltip(item.tip or item.label), self)
-                    return True
-            QToolTip.hideText()
+            tip = self._tip(event.pos().x())
+            if tip:
+                QToolTip.showText(event.globalPos(), plain_tooltip(tip), self)
+            else:
+                QToolTip.hideText()
             return True
         return super().event(event)
 
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        x = event.position().x()
+        item = self.item_at(x)
+        if event.button() != Qt.MouseButton.LeftButton:
+            event.ignore()
+        elif self._at_more(x):
+            self.more_asked.emit(self.mapToGlobal(QPoint(self.width() - self.MORE_PX, self.height())))
+        elif item is not None and item.key:
+            self.toggled.emit(item.key)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        x = event.position().x()
+        item = self.item_at(x)
+        active = self._at_more(x) or (item is not None and bool(item.key))
+        self.setCursor(Qt.CursorShape.PointingHandCursor if active else Qt.CursorShape.ArrowCursor)
+
     def paintEvent(self, _event: QPaintEvent) -> None:
         painter = QPainter(self)
-        painter.setFont(ui_font(11))
         middle = self.height() / 2
+        plain, struck = ui_font(11), QFont(ui_font(11))
+        struck.setStrikeOut(True)
+        align = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
         for item, left, _right, words in self.places():
             _paint_glyph(painter, item, round(left), round(middle), self._palette)
             if words:
-                painter.setPen(self._palette.color("muted" if item.muted else "secondary"))
+                painter.setFont(struck if item.off else plain)
+                painter.setPen(self._palette.color("muted" if item.muted or item.off else "secondary"))
                 x = left + GLYPH_PX[item.kind] + TEXT_GAP_PX
-                painter.drawText(
-                    QRectF(x, 0, self.width() - x, self.height()),
-                    Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft,
-                    words,
-                )
+                painter.drawText(QRectF(x, 0, self.width() - x, self.height()), align, words)
+        hidden = self.hidden
+        if hidden:
+            painter.setFont(plain)
+            painter.setPen(self._palette.color("accent"))
+            x = self.width() - self.MORE_PX
+            painter.drawText(QRectF(x, 0, self.MORE_PX, self.height()), align, f"+{len(hidden)}")
         painter.end()

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from profiler.cli.console import out, plain, say_error
+from profiler.errors import UsageError
 
 _File = Annotated[Path, typer.Argument(metavar="FILE", help="A session file (.dscope).")]
 _Json = Annotated[bool, typer.Option("--json", help="Strict JSON on stdout.")]
 
 
-def load_report(path: Path) -> dict[str, Any]:
-    """The report of a session file. SessionError with one sentence."""
+def load_report(path: Path, target_words: Sequence[str] = ()) -> dict[str, Any]:
+    """The report of a session file. SessionError, UsageError with one sentence.
+
+    `target_words`: targets other than the defaults, as `ttft_ms=300`.
+    """
+    from profiler.analysis.targets import parse_targets
     from profiler.reporting.report import report
     from profiler.session.reader import SessionReader
 
+    targets = parse_targets(target_words)  # a wrong one is told before the file is read
     reader = SessionReader.open(path)
     try:
-        return report(reader.timeline(), session_name=reader.name, path=str(path))
+        return report(reader.timeline(), session_name=reader.name, path=str(path), targets=targets)
     finally:
         reader.close()
 
@@ -57,13 +64,24 @@ def report(
             help="As another tool would report it: vllm, aiperf, guidellm, llmperf, optimum, llama-bench.",
         ),
     ] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--target",
+            metavar="NAME=VALUE",
+            help="Hold the requests against this, repeatable: ttft_ms=500, fluctuation=20%, "
+            "itl_p99_ms=50, e2e_ms=10000; off for none.",
+        ),
+    ] = None,
     as_json: _Json = False,
 ) -> int:
     """Show the figures of a session."""
     from profiler.reporting.other_text import other_text
     from profiler.reporting.text import report_text
 
-    value = load_report(file) if as_tool is None else load_report_as(file, as_tool)
+    if as_tool is not None and target:
+        raise UsageError("--target belongs to our own report; leave out --as.")
+    value = load_report(file, target or ()) if as_tool is None else load_report_as(file, as_tool)
     if as_json:
         print_json(value)
         return 0

@@ -46,6 +46,13 @@ def record(
             "--ignore-eos/--respect-eos", help="Go on to the full length, or end where the model does."
         ),
     ] = None,
+    chat_template: Annotated[
+        bool | None,
+        typer.Option(
+            "--chat-template/--no-chat-template",
+            help="Put texts through the model's chat template, when it has one.",
+        ),
+    ] = None,
     repeats: Annotated[int | None, typer.Option(metavar="N", help="Measured requests.")] = None,
     warmup: Annotated[
         int | None, typer.Option(metavar="N", help="Requests before, kept out of the statistics.")
@@ -80,6 +87,12 @@ def record(
             "--reference/--no-reference", help="Measure this machine's memory bandwidth first (about 2 s)."
         ),
     ] = None,
+    keep_text: Annotated[
+        bool | None,
+        typer.Option(
+            "--keep-text/--no-keep-text", help="Keep the text of prompts and answers in the session file."
+        ),
+    ] = None,
     name: Annotated[str | None, typer.Option(help="A name for the run.")] = None,
     output: Annotated[
         Path | None,
@@ -96,6 +109,7 @@ def record(
         "prompts_file": prompts,
         "output_tokens": output_tokens,
         "ignore_eos": ignore_eos,
+        "chat_template": chat_template,
         "repeats": repeats,
         "warmup": warmup,
         "dtype": dtype,
@@ -110,6 +124,7 @@ def record(
         "trust_remote_code": trust_remote_code,
         "allow_download": allow_download,
         "measure_reference": reference,
+        "keep_text": keep_text,
     }
     settings = merge_settings(config, {key: value for key, value in given.items() if value is not None})
     run_config = make_config(settings)

@@ -12,6 +12,7 @@ from profiler.analysis.busy_windows import decode_intervals
 from profiler.analysis.energy import described_gpu, model_device
 from profiler.analysis.run import run_metrics
 from profiler.analysis.strict import strict
+from profiler.analysis.targets import Targets, targets_report
 from profiler.analysis.telemetry import NO_READING, telemetry
 from profiler.errors import RunFailed
 from profiler.reporting.clock_events import METRIC, clock_events, gpu_notes
@@ -20,23 +21,30 @@ from profiler.timeline import Run, Timeline
 SCHEMA = "decodescope.report/1"
 
 
-def report(timeline: Timeline, *, session_name: str = "", path: str | None = None) -> dict[str, Any]:
+def report(
+    timeline: Timeline,
+    *,
+    session_name: str = "",
+    path: str | None = None,
+    targets: Targets | None = None,
+) -> dict[str, Any]:
     """The whole session as one JSON object, runs in the order of their numbers.
 
     Reads every step of every request: about 1 ms for 1,000 steps, and up to 0.3 s a run for
-    the interval of the trend. `path` is only told on.
+    the interval of the trend. `path` is only told on;
+    `targets` are what the requests are held against (None: the defaults).
     """
     result = {
         "schema": SCHEMA,
         "session": {"name": session_name, "path": None if path is None else str(path)},
-        "runs": [run_report(timeline, run) for _, run in sorted(timeline.runs.items())],
+        "runs": [run_report(timeline, run, targets) for _, run in sorted(timeline.runs.items())],
     }
     json.dumps(result, allow_nan=False)  # a value that is no JSON is a bug of ours: ValueError
     return result
 
 
-def run_report(timeline: Timeline, run: Run) -> dict[str, Any]:
-    """One entry of `runs`."""
+def run_report(timeline: Timeline, run: Run, targets: Targets | None = None) -> dict[str, Any]:
+    """One entry of `runs`. `targets` None: the defaults."""
     numbers = run_metrics(timeline, run)
     window = numbers["window_ns"]
     read = run_telemetry(timeline, run, None if window is None else (window[0], window[1]))
@@ -55,6 +63,7 @@ def run_report(timeline: Timeline, run: Run) -> dict[str, Any]:
         "empty_events": numbers["empty_events"],
         "metrics": numbers["metrics"],
         "telemetry": strict(read),
+        "targets": strict(targets_report(numbers["per_request"], numbers["metrics"], targets or Targets())),
         "disturbance": strict(numbers["disturbance"]),
         "per_request": numbers["per_request"],
         "notes": [*numbers["notes"], *notes],

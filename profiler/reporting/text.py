@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from profiler.analysis.definitions import find
+from profiler.reporting.targets_text import targets_text
 from profiler.telemetry.plain import plain_text
 from profiler.units import DASH, THIN, format_bytes, format_number
 
@@ -54,6 +55,7 @@ def _run(run: dict[str, Any]) -> list[RenderableType]:
     if run["reason"]:
         parts.append(Text(_plain(run["reason"])))
     parts += [Text(_requests(run)), _distributions(run["metrics"]), _rest(run)]
+    parts += targets_text(run.get("targets"))
     for row in run["per_request"]:
         if row["status"] not in ("ok", "running"):
             why = row["reasons"].get("status") or row["status"]

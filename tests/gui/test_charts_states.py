@@ -25,7 +25,7 @@ from app.charts import (
     TrendLine,
     Zone,
 )
-from app.charts.bandwidth import _speed_ticks
+from app.charts.bandwidth_marks import speed_ticks
 from app.charts.frame import Frame
 from app.charts.items import disc_kernel, dots_image
 from app.charts.token_marks import percent_ticks
@@ -320,8 +320,8 @@ class TestBandwidth:
 
     def test_speeds_are_at_the_grid_where_that_is_round(self) -> None:
         ticks = [0.0, 5.0, 10.0, 15.0]
-        assert _speed_ticks(ticks, 300, 15, 3) == [(0, "0"), (5, "15"), (10, "30"), (15, "45")]
-        own = _speed_ticks([0.0, 20.0, 40.0, 60.0, 80.0], 12.3, 80, 4)
+        assert speed_ticks(ticks, 300, 15, 3) == [(0, "0"), (5, "15"), (10, "30"), (15, "45")]
+        own = speed_ticks([0.0, 20.0, 40.0, 60.0, 80.0], 12.3, 80, 4)
         assert [words for _, words in own] == ["0", "2", "4", "6", "8"]
         assert own[1][0] == pytest.approx(100 * 2 / 12.3)
 

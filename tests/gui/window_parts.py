@@ -26,6 +26,7 @@ class FakeDialogs:
     def __init__(self) -> None:
         self.path: Path | None = None
         self.yes = True
+        self.text: str | None = None
         self.asked: list[str] = []
 
     def open_path(self, parent: QWidget, folder: str) -> Path | None:
@@ -43,6 +44,30 @@ class FakeDialogs:
     def confirm_close(self, parent: QWidget) -> bool:
         self.asked.append("close")
         return self.yes
+
+    def open_paths(self, parent: QWidget, folder: str) -> list[Path]:
+        self.asked.append("open several")
+        return [] if self.path is None else [self.path]
+
+    def report_path(self, parent: QWidget, suggested: Path, kind: str) -> Path | None:
+        self.asked.append(f"report {kind}")
+        return self.path
+
+    def any_path(self, parent: QWidget, suggested: Path) -> Path | None:
+        self.asked.append("any")
+        return self.path
+
+    def trace_path(self, parent: QWidget, folder: str) -> Path | None:
+        self.asked.append("trace")
+        return self.path
+
+    def folder_path(self, parent: QWidget, folder: str) -> Path | None:
+        self.asked.append("folder")
+        return self.path
+
+    def ask_text(self, parent: QWidget, title: str, label: str, value: str) -> str | None:
+        self.asked.append(f"text {value}")
+        return self.text
 
 
 class Bench:
@@ -102,6 +127,11 @@ class Bench:
             return bool(done())
 
         self.qtbot.waitUntil(look, timeout=20_000)
+
+    def run_to_end(self) -> None:
+        """Start the run that the setup shows, and wait until its final figures are there."""
+        self.window.start()
+        self.settle(lambda: not self.controller.active and self.controller.values_final)
 
     def close(self) -> None:
         """End everything, whatever state the test left."""

@@ -206,6 +206,12 @@ class MainWindow(QMainWindow):
         actions.settings.triggered.connect(self.show_settings)
         self.page.start_asked.connect(self.start)
         self.page.open_asked.connect(self.ask_open)
+        setup, settings = self.page.setup, self._settings
+        setup.targets_changed.connect(lambda t: settings.remember_choice("targets", t.to_json()))
+        setup.learned.connect(lambda known: settings.remember_choice("known_runs", known))
+        setup.repeat_asked.connect(self.start)
+        setup.model.forget_asked.connect(settings.forget_model)
+        self.page.ask_path = self._ask_picture_path
         self.page.restart_asked.connect(self._restart_engine)
         self._theme.changed.connect(self._dress)
         for signal in (controller.state_changed, controller.document_changed, controller.refreshed):
@@ -220,6 +226,8 @@ class MainWindow(QMainWindow):
         if splitter is not None:
             self.page.splitter.restoreState(splitter)
         self.page.setup.model.set_recent(self._settings.recent_models())
+        self.page.setup.set_known_runs(self._settings.choice("known_runs"))
+        self.page.setup.targets_group.set_json(self._settings.choice("targets"))
         self.page.setup.set_folded(self._settings.setup_hidden())
         self._refresh_bars()
 
@@ -374,14 +382,29 @@ class MainWindow(QMainWindow):
         )
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if _dropped_session(event.mimeData().urls()) is not None:
+        urls = event.mimeData().urls()
+        if _dropped_session(urls) is not None or self.page.setup.accepts(urls) is not None:
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        path = _dropped_session(event.mimeData().urls())
+        urls = event.mimeData().urls()
+        path = _dropped_session(urls)
         if path is not None:
             event.acceptProposedAction()
-            self.open_session(path)
+            self._open_on_profile(path)
+            return
+        model = self.page.setup.accepts(urls)
+        if model is not None:
+            event.acceptProposedAction()
+            self.show_page("profile")
+            self.page.setup.take_drop(model)
+
+    def _ask_picture_path(self, parent: QWidget, name: str, kind: str) -> Path | None:
+        folder = self._settings.last_folder()
+        path = self._dialogs.report_path(parent, Path(folder) / name if folder else Path(name), kind)
+        if path is not None:
+            self._settings.set_last_folder(str(path.parent))
+        return path
 
     # -- the window ---------------------------------------------------------------------------
 
@@ -424,7 +447,7 @@ class MainWindow(QMainWindow):
         menu.popup(at - QPoint(0, menu.sizeHint().height()) if above else at)
 
     def _show_help(self) -> None:
-        show_about(self, self._controller.machine)
+        show_about(self, self._controller.machine, self._controller.timeline.logs, self._theme.palette)
 
     def close_without_asking(self) -> None:
         """Close although a run is on: the system asks us to end. What was recorded is kept."""

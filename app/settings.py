@@ -52,6 +52,11 @@ class Settings:
         names = [name, *(other for other in self.recent_models() if other != name)]
         self._store.setValue("models/recent", json.dumps(names[:RECENT_MODELS]))
 
+    def forget_model(self, name: str) -> None:
+        """Take a model off the recent ones."""
+        names = [other for other in self.recent_models() if other != name]
+        self._store.setValue("models/recent", json.dumps(names))
+
     # -- the window -----------------------------------------------------------------------
 
     def theme(self) -> str:

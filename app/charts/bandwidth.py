@@ -85,6 +85,7 @@ class BandwidthChart(TokenChart):
         self._gpm: tuple[Floats, Floats] | None = None
         self._busy: list[BusyWindow] = []
         self._reason: str | None = None
+        self._told: tuple[Floats, float] | None = None
         self._top: float | None = None
         self.apply_palette(self.palette_now)
 
@@ -166,7 +167,9 @@ class BandwidthChart(TokenChart):
         what = self.tr("the reference")
         if self._reference is not None:
             what = f"{format_number(self._reference)} GB/s" + (f" ({self._source})" if self._source else "")
-        median = format_number(float(np.median(entry.mbu_pct)))
+        if self._told is None or self._told[0] is not entry.mbu_pct:
+            self._told = (entry.mbu_pct, float(np.median(entry.mbu_pct)))
+        median = format_number(self._told[1])
         words = self.tr("Memory bandwidth: median {} % of {}").format(median, what)
         if self._gpm is not None:
             counted = format_number(float(np.nanmedian(self._gpm[1])))
@@ -303,7 +306,7 @@ class BandwidthChart(TokenChart):
         if self._reference:
             source = f", {self._source}" if self._source else ""
             text = f"100 % = {format_number(self._reference)} GB/s{source}"
-            y = plot.top() + 16 if self._data_at_foot() else plot.bottom() - 8
+            y = plot.top() + 16 if self._range is not None or self._data_at_foot() else plot.bottom() - 8
             draw_note(painter, plot.right() - 4, y, [Run(text, "secondary")], palette, right=True)
         self.paint_chip(painter, frame)
         self._paint_crosshair(painter, frame)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QRect, QSize, Qt
+from PySide6.QtCore import QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QWidget
@@ -52,7 +52,8 @@ def _save_svg(chart: QWidget, path: Path) -> None:
     painter = QPainter(generator)
     painter.setRenderHint(QPainter.RenderHint.TextAntialiasing)
     painter.fillRect(chart.rect(), Qt.GlobalColor.transparent)
-    chart.render(painter)
+    # Without the offset PySide takes the painter for a device.
+    chart.render(painter, QPoint())
     painter.end()
     if path.stat().st_size == 0:
         raise OSError(f"{path} could not be written")

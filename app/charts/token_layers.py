@@ -54,7 +54,7 @@ class TokenLayers:
         self.above_points: Floats = np.empty(0)
         self.above = self.below = 0
         self._fine: tuple[tuple[object, ...], BlockStats] | None = None
-        self._earlier_key: tuple[object, ...] = ()
+        self._drawn: dict[DotsItem, tuple[object, list[Floats]]] = {}
 
     def add_to(self, canvas: PlotCanvas) -> None:
         """Put the items on a plot, lowest first."""
@@ -65,6 +65,7 @@ class TokenLayers:
         """Forget the statistics: another run begins."""
         self.stats = BlockStats()
         self._fine = None
+        self._drawn.clear()
 
     def show(self, hidden: set[str]) -> None:
         """Hide and show by the keys of layers."""
@@ -148,15 +149,22 @@ class TokenLayers:
         """Dots of the window of tokens; count what lies beyond the y range."""
         others = [entry for number, entry in enumerate(series) if number != selected]
         current = [series[selected]] if 0 <= selected < len(series) else []
-        # Earlier repeats do not change while the run goes on: their dots are not touched then.
-        key = (self.log, view, *((entry.label, len(entry.gaps_ms)) for entry in others))
-        if key != self._earlier_key:
-            self._earlier_key = key
-            x, values = points(others, view)
-            self.earlier.setData(x, self._y(values))
-        x, values = points(current, view)
-        self.current.setData(x, self._y(values))
+        self._set_dots(self.earlier, others, view)
+        self._set_dots(self.current, current, view)
         self._find_outside(y)
+
+    def _set_dots(
+        self, item: DotsItem, series: Sequence[TokenSeries], view: tuple[float, float] | None
+    ) -> None:
+        """Fill an item unless it holds just that: earlier repeats do not change while a run goes on."""
+        key, arrays = (self.log, view), [entry.gaps_ms for entry in series]
+        drawn = self._drawn.get(item)
+        if drawn is not None and drawn[0] == key and len(drawn[1]) == len(arrays):
+            if all(one is other for one, other in zip(drawn[1], arrays, strict=True)):
+                return
+        self._drawn[item] = (key, arrays)
+        x, values = points(series, view)
+        item.setData(x, self._y(values))
 
     def _y(self, values: Floats) -> Floats:
         return np.log10(np.maximum(values, LEAST_MS)) if self.log else values

@@ -38,6 +38,7 @@ class Cache:
 
     views: dict[int, tuple[int, StepView]] = field(default_factory=dict)
     spikes: dict[int, tuple[Spike, ...]] = field(default_factory=dict)
+    mbu: dict[int, tuple[tuple[object, ...], Floats]] = field(default_factory=dict)
     pooled: tuple[tuple[int, ...], tuple[Spike, ...]] = ((), ())
 
     def view(self, request: Request) -> StepView:
@@ -171,14 +172,19 @@ def trend_line(run: Run, metrics: dict[str, Any] | None, tokens: int) -> TrendLi
 
 def mbu_of(run: Run, request: Request, cache: Cache) -> Floats | None:
     """Utilisation of each gap in per cent; None where model or memory are not known."""
-    model, _ = bytes_model_from_facts(run.facts.get("footprint"))
-    reference = reference_from_facts(run.facts.get("reference"))
-    if model is None or reference.gb_s is None:
-        return None
+    footprint, told = run.facts.get("footprint"), run.facts.get("reference")
     view = cache.view(request)
-    if not len(view.gaps_ms):
+    key = (len(view), id(footprint), id(told))
+    known = cache.mbu.get(request.no)
+    if known is not None and known[0] == key:
+        return known[1]
+    model, _ = bytes_model_from_facts(footprint)
+    reference = reference_from_facts(told)
+    if model is None or reference.gb_s is None or not len(view.gaps_ms):
         return None
-    return 100.0 * step_mbu(view.gaps_ms * NS_PER_MS, view.gap_kv_len, model, reference.gb_s)
+    mbu = 100.0 * step_mbu(view.gaps_ms * NS_PER_MS, view.gap_kv_len, model, reference.gb_s)
+    cache.mbu[request.no] = (key, mbu)
+    return mbu
 
 
 def first_token_bars(run: Run, config: RunConfig | None) -> list[FirstTokenBar]:

@@ -63,6 +63,7 @@ class ProfilePage(QWidget):
         self._cached_for: object = None
         self._first_token: tuple[list[FirstTokenBar], float | None] | None = None
         self._turn = False
+        self._learned: Run | None = None
         self._needed_bytes: float | None = None
         self.run_box = RunBox()
         self.setup = SetupPanel(self.run_box)
@@ -136,6 +137,7 @@ class ProfilePage(QWidget):
         self.keys.open_asked.connect(self.open_asked)
         self.failure.action_asked.connect(self.restart_asked)
         self.setup.edited.connect(self._on_edited)
+        self.setup.targets_changed.connect(lambda _: self._show_metrics())
         controller.state_changed.connect(self._on_state)
         controller.refreshed.connect(self.refresh)
         controller.metrics_changed.connect(self._show_metrics)
@@ -181,11 +183,13 @@ class ProfilePage(QWidget):
         self.run_box.refresh(self._controller, config)
         needed = self._needed_bytes
         memory = "" if needed is None else self.tr("{0} of memory").format(format_bytes(needed))
-        self.welcome.refresh(config, self.setup.model.random_weights, memory)
+        self.welcome.refresh(config, self.setup.model.random_weights, memory, self.setup.time_words)
 
     def _on_document(self) -> None:
         self.setup.device.set_machine(self._controller.machine)
         self.setup.model.set_known(self._controller.models)
+        controller = self._controller
+        self.setup.show_session_config(controller.config if controller.run is not None else None)
 
     def _on_state(self) -> None:
         state = self._controller.state
@@ -272,6 +276,9 @@ class ProfilePage(QWidget):
             self._cached_for, self._cache = controller.timeline, Cache()
             self._first_token = None
             self.links.reset()
+            # Statistics are kept by the requests' names, which another session may have too.
+            for chart in self.charts:
+                chart.clear()
         if run.status != "running" and self.links.frozen:
             self.links.run_over()
         if self.links.frozen:
@@ -299,6 +306,7 @@ class ProfilePage(QWidget):
             selected=place_in_series(run, cache, front, shows),
             spikes=shown_spikes(controller.timeline, run, cache, shows),
             floor_ms=floor_curve(run, tokens),
+            target_ms=self.setup.targets.itl_p99_ms,
             trend=trend_line(run, metrics, tokens) if controller.values_final else None,
         )
         bars = first_token_bars(run, planned)
@@ -346,10 +354,15 @@ class ProfilePage(QWidget):
         controller, run = self._controller, self._controller.run
         values = controller.values
         if run is None or values is None:
+            self.setup.judge(None)
             self.kpis.refresh(None)
             return
         self.links.selection.renew()
-        self.kpis.refresh(values["metrics"], self._sparks(run))
+        self.kpis.refresh(values["metrics"], self._sparks(run), self.setup.judge(values))
+        done_here = controller.values_final and not controller.document.saved and run.status == "finished"
+        if done_here and controller.config is not None and self._learned is not run:
+            self._learned = run
+            self.setup.learn(controller.config, run, values)
 
     def _sparks(self, run: Run) -> dict[str, Sequence[float]]:
         values = self._controller.values or {}

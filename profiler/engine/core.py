@@ -25,7 +25,7 @@ from profiler import events as ev
 from profiler.config import make_config
 from profiler.engine import inspection
 from profiler.engine.handshake import Handshake
-from profiler.engine.job import Job, load_key
+from profiler.engine.job import Job, load_key, stored_config
 from profiler.engine.own_cost import OwnCost
 from profiler.engine.recording import Recordings
 from profiler.engine.rest import Rest
@@ -489,7 +489,7 @@ class Engine:
             self.now_ns(),
             job.name or label,
             label,
-            job.config.model_dump(mode="json"),
+            stored_config(job.config),
             inspection.environment(self._machine, self._loaded["facts"]),
         )
         events: list[ev.Event] = [start]

@@ -10,6 +10,9 @@ from profiler import events as ev
 from profiler.config import RunConfig
 from profiler.engine.own_cost import OwnCost
 
+NOT_KEPT = "(not kept)"
+"""Stands for a prompt in a session that was recorded without text."""
+
 _LOAD_FIELDS = (
     "model",
     "dtype",
@@ -47,6 +50,16 @@ class Job:
     ending_status: str | None = None
     own_cost: OwnCost | None = None
     answer: dict[str, Any] | None = None
+
+
+def stored_config(config: RunConfig) -> dict[str, Any]:
+    """The settings that go into the session file: without the prompt where text is not to be kept."""
+    values = config.model_dump(mode="json")
+    if not config.keep_text:
+        for key in ("prompt", "prompts_file"):
+            if values[key] is not None:
+                values[key] = NOT_KEPT
+    return values
 
 
 def load_key(config: RunConfig) -> str:

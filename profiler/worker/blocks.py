@@ -67,9 +67,9 @@ class BlockOutbox:
         self._stamps = [t_ns]
         self._outbox.emit(ev.Progress(VARIANT_STAGE, text=self._variant), now=True)
 
-    def begin(self, start: ev.RequestStart, detokenise: Any) -> None:
+    def begin(self, start: ev.RequestStart, detokenise: Any, *, keep_ids: bool = True) -> None:
         """As `Outbox.begin`."""
-        self._outbox.begin(start, detokenise)
+        self._outbox.begin(start, detokenise, keep_ids=keep_ids)
 
     def emit(self, event: ev.Event, *, now: bool = False) -> None:
         """As `Outbox.emit`."""

@@ -65,10 +65,15 @@ class Outbox:
         self._flush_ns = SHARING_FLUSH_NS
         self._sharing = True
 
-    def begin(self, start: ev.RequestStart, detokenise: Detokenise | None) -> OpenRequest:
+    def begin(
+        self, start: ev.RequestStart, detokenise: Detokenise | None, *, keep_ids: bool = True
+    ) -> OpenRequest:
         """The steps that follow belong to this request; those of others that are under way at the
-        same time come through `step_of` with what this returns."""
-        request = OpenRequest(start, detokenise)
+        same time come through `step_of` with what this returns.
+
+        `keep_ids`: may token ids, which a tokenizer turns back into text, go into the file?
+        """
+        request = OpenRequest(start, detokenise, keep_ids)
         self._append(request)
         return request
 
@@ -168,10 +173,11 @@ class OpenRequest:
     """A request that was begun, and how many steps (`count`) and tokens (`produced`) were written
     of it. Belongs to the writing thread; others only pass it on."""
 
-    __slots__ = ("count", "detokenise", "produced", "start")
+    __slots__ = ("count", "detokenise", "keep_ids", "produced", "start")
 
-    def __init__(self, start: ev.RequestStart, detokenise: Detokenise | None) -> None:
+    def __init__(self, start: ev.RequestStart, detokenise: Detokenise | None, keep_ids: bool = True) -> None:
         self.start = start
+        self.keep_ids = keep_ids
         self.detokenise = detokenise
         self.count = 0
         self.produced = 0
@@ -187,7 +193,7 @@ class OpenRequest:
             self.produced += max(n, 0)
             k.append(n)
             kv_len.append(ev.UNKNOWN if prompt is None else prompt + self.produced)
-            if not isinstance(step, int):
+            if self.keep_ids and not isinstance(step, int):
                 ids.extend(step)
         out.append(ev.make_steps(self.start.no, self.count, t_ns, k, kv_len, ids))
         if self.detokenise is not None:

@@ -187,6 +187,7 @@ class SyntheticBackend:
                 label=planned.label,
             ),
             _letters if config.keep_text else None,
+            keep_ids=config.keep_text,
         )
         prefill_ns = t0_ns + round(s["ttft_ms"] * 0.95e6)
         due_ns = t0_ns + round(s["ttft_ms"] * 1e6)

@@ -236,7 +236,7 @@ class TransformersBackend:
             warmup=planned.warmup,
             label=planned.label,
         )
-        outbox.begin(start, detokenise)
+        outbox.begin(start, detokenise, keep_ids=config.keep_text)
         if tokenised_ns:
             outbox.emit(ev.Span(planned.run, "tokenize", t0_ns, tokenised_ns, planned.no))
 

@@ -27,6 +27,7 @@ class Actions:
     """Show page 1, 2, ... of the rail."""
     settings: QAction
     undo: QAction
+    search: QAction
     help: QAction
     quit: QAction
 
@@ -55,6 +56,7 @@ def make_actions(window: QWidget) -> Actions:
         copy_command=action(tr("Actions", "Copy as command")),
         pages=tuple(action(tr("Actions", "Page {0}").format(n), f"Ctrl+{n}") for n in range(1, 6)),
         settings=action(tr("Actions", "Settings…"), "Ctrl+,"),
+        search=action(tr("Actions", "Search sessions"), "Ctrl+F"),
         undo=action(tr("Actions", "Undo"), "Ctrl+Z"),
         help=action(tr("Actions", "Help"), "F1"),
         quit=action(tr("Actions", "Quit"), "Ctrl+Q"),

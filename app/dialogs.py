@@ -28,7 +28,7 @@ class Dialogs(Protocol):
 
     def trace_path(self, parent: QWidget, folder: str) -> Path | None: ...
 
-    def folder_path(self, parent: QWidget, folder: str) -> Path | None: ...
+    def library_folder(self, parent: QWidget, folder: str) -> Path | None: ...
 
     def ask_text(self, parent: QWidget, title: str, label: str, value: str) -> str | None: ...
 
@@ -106,7 +106,7 @@ class QtDialogs:
         path, _ = QFileDialog.getOpenFileName(parent, tr("Dialogs", "Import a trace"), folder, kinds)
         return Path(path) if path else None
 
-    def folder_path(self, parent: QWidget, folder: str) -> Path | None:
+    def library_folder(self, parent: QWidget, folder: str) -> Path | None:
         """A folder of sessions."""
         title = QCoreApplication.translate("Dialogs", "Choose a folder of sessions")
         path = QFileDialog.getExistingDirectory(parent, title, folder)
@@ -157,7 +157,7 @@ class NoDialogs:
     def trace_path(self, parent: QWidget, folder: str) -> Path | None:
         return None
 
-    def folder_path(self, parent: QWidget, folder: str) -> Path | None:
+    def library_folder(self, parent: QWidget, folder: str) -> Path | None:
         return None
 
     def ask_text(self, parent: QWidget, title: str, label: str, value: str) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, QSize, Qt, QUrl
@@ -13,6 +12,7 @@ from PySide6.QtWidgets import QMainWindow, QMenu, QWidget
 from app.about import show_about
 from app.actions import make_actions
 from app.dialogs import Dialogs
+from app.new_window import start_another_window
 from app.offers import Offers
 from app.other_reports import Reports
 from app.own_cost import BUDGET_S, own_cost_config
@@ -31,12 +31,13 @@ from app.run_controller import RunController
 from app.run_state import RunState
 from app.session_library import SUFFIX, SessionLibrary, with_suffix
 from app.settings import Settings
-from app.sharing import ShareRequest, as_markdown, share
+from app.sharing import open_share_dialog, recorded_config, sentence_of
 from app.theme import Palette, Theme, apply_theme
 from app.widgets import Divider
 from profiler import events as ev
 from profiler.config import RunConfig
 from profiler.errors import SessionError
+from profiler.paths import library_dir
 from profiler.timeline import Timeline
 
 MIN_SIZE = (1180, 720)
@@ -78,6 +79,7 @@ class MainWindow(QMainWindow):
         self.pages = PageStack()
         self.pages.add("profile", self._profile_with_bar)
         self.pages.add("compare", self._make_compare)
+        self.pages.add("sessions", self._make_sessions)
         self.page.kpis.addActions(exports)
         self.status = StatusBar()
         self._folded_by_width = False
@@ -144,34 +146,59 @@ class MainWindow(QMainWindow):
                 self.tr("A run is going on; export when it has finished, or stop it first (Esc)."),
             )
             return
-        folder = Path(self._settings.last_folder() or source.parent)
-        dialog = ShareDialog(
-            source.stem,
-            folder,
-            source.stem,
-            self._dialogs.any_path,
-            self._dialogs.confirm_overwrite,
-            str(self._settings.choice("export/format") or "html"),
-            self,
+        self.share_dialog = open_share_dialog(
+            self, source, self._library.background, self._dialogs, self._settings, self._theme.palette
         )
-        background = self._library.background
-        fail = partial(dialog.finished_with, ok=False)
 
-        def write(request: ShareRequest) -> None:
-            self._settings.remember_choice("export/format", request.format)
-            self._settings.set_last_folder(str(request.path.parent))
-            done = self.tr("Written: {0}")
-            share(background, source, request, lambda at: dialog.finished_with(done.format(at), True), fail)
+    def _make_sessions(self) -> QWidget:
+        from app.pages.sessions import SessionsPage
 
-        def copied(text: str) -> None:
-            QGuiApplication.clipboard().setText(text)
-            dialog.finished_with(self.tr("Copied. Paste it into an issue."), True)
+        home, kept = library_dir(), self._settings.library_folder()
+        folder = Path(kept) if kept and Path(kept).is_dir() else home
+        page = SessionsPage(
+            self._library.background,
+            self._dialogs,
+            folder,
+            choice=self._settings.choice,
+            remember=self._settings.remember_choice,
+            library_folder=home,
+        )
+        page.open_asked.connect(self._open_on_profile)
+        page.open_new_window_asked.connect(start_another_window)
+        page.compare_asked.connect(self.compare)
+        page.export_asked.connect(lambda paths: self.export(paths[0]))
+        page.repeat_asked.connect(self.repeat)
+        page.new_profile_asked.connect(lambda: self.show_page("profile"))
+        page.folder_changed.connect(
+            lambda path: self._settings.set_library_folder("" if path == home else str(path))
+        )
+        quota_gb, days = self._settings.quota_gb(), self._settings.max_age_days()
+        page.check_retention(round(quota_gb * 1e9) or None, days or None)
+        return page
 
-        dialog.export_asked.connect(write)
-        dialog.copy_asked.connect(lambda private: as_markdown(background, source, private, copied, fail))
-        apply_theme(dialog, self._theme.palette)
-        self.share_dialog = dialog
-        dialog.open()
+    def repeat(self, path: Path) -> None:
+        """Show the settings of a recorded session's last run, and start them."""
+        if self._controller.active:
+            return
+
+        def read(config: RunConfig) -> None:
+            self.show_page("profile")
+            self.set_config(config)
+            self.start()
+
+        def failed(error: Exception) -> None:
+            self.show_page("profile")
+            self._show_file_problem(self.tr("The run cannot be repeated"), sentence_of(error))
+
+        self._library.background.submit(lambda: recorded_config(path), read, failed)
+
+    def _undo(self) -> None:
+        page = self.pages.made("sessions")
+        if page is not None and self.pages.current == "sessions":
+            page.undo()
+
+    def _search(self) -> None:
+        self.show_page("sessions").focus_search()
 
     def show_page(self, name: str) -> QWidget:
         """Show a page (`profile`, `compare`, `sessions`); it is made when it is shown first."""
@@ -203,6 +230,8 @@ class MainWindow(QMainWindow):
         self.pages.page_made.connect(self._page_made)
         for number, action in enumerate(actions.pages):
             action.triggered.connect(lambda _=False, number=number: self._show_page_no(number))
+        actions.undo.triggered.connect(self._undo)
+        actions.search.triggered.connect(self._search)
         actions.settings.triggered.connect(self.show_settings)
         self.page.start_asked.connect(self.start)
         self.page.open_asked.connect(self.ask_open)

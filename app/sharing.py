@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QWidget
+
 from app.background import Background
-from profiler.errors import DecodescopeError
-
-
-@dataclass(frozen=True)
-class ShareRequest:
-    """What the share dialog was told: where to, in which format, without private data?"""
-
-    path: Path
-    format: str
-    private: bool
-    overwrite: bool = False
+from app.dialogs import Dialogs
+from app.panels.share_dialog import ShareDialog, ShareRequest
+from app.settings import Settings
+from app.theme import Palette, apply_theme
+from profiler.config import RunConfig, make_config
+from profiler.errors import DecodescopeError, UsageError
 
 
 def share(
@@ -48,6 +47,51 @@ def share(
         return request.path
 
     background.submit(job, done, lambda error: failed(sentence_of(error)))
+
+
+def open_share_dialog(
+    window: QWidget,
+    source: Path,
+    background: Background,
+    dialogs: Dialogs,
+    settings: Settings,
+    palette: Palette,
+) -> ShareDialog:
+    """Ask how to export the session at `source`, and do it; the dialog says how that went."""
+    folder = Path(settings.last_folder() or source.parent)
+    chosen = str(settings.choice("export/format") or "html")
+    dialog = ShareDialog(
+        source.stem, folder, source.stem, dialogs.any_path, dialogs.confirm_overwrite, chosen, window
+    )
+    fail = partial(dialog.finished_with, ok=False)
+    tr = QCoreApplication.translate
+
+    def write(request: ShareRequest) -> None:
+        settings.remember_choice("export/format", request.format)
+        settings.set_last_folder(str(request.path.parent))
+        done = tr("Share", "Written: {0}")
+        share(background, source, request, lambda at: dialog.finished_with(done.format(at), True), fail)
+
+    def copied(text: str) -> None:
+        QGuiApplication.clipboard().setText(text)
+        dialog.finished_with(tr("Share", "Copied. Paste it into an issue."), True)
+
+    dialog.export_asked.connect(write)
+    dialog.copy_asked.connect(lambda private: as_markdown(background, source, private, copied, fail))
+    apply_theme(dialog, palette)
+    dialog.open()
+    return dialog
+
+
+def recorded_config(path: Path) -> RunConfig:
+    """The settings of a session's last run. Reads a file; SessionError, UsageError."""
+    from profiler.session.reader import SessionReader
+
+    with SessionReader.open(path, thorough=False) as reader:
+        config = reader.last_run().get("config")
+    if not isinstance(config, dict) or not config:
+        raise UsageError(f"{path.name} holds no settings of a run (an imported trace has none).")
+    return make_config(dict(config))
 
 
 def as_markdown(

@@ -28,7 +28,8 @@ from app.charts.frame import (
 )
 from app.charts.ghosts import token_ghost
 from app.charts.spike_lane import LANE_PX, Spike, SpikeLane, cause_words
-from app.charts.ticks import format_tick, log_range, log_ticks, round_step, round_ticks, stepped_range
+from app.charts.ticks import format_tick, log_ticks, round_step, round_ticks
+from app.charts.token_axis import LatencyAxis, floor_array, steady, token_ceiling
 from app.charts.token_chart import MARGINS, ChartTexts, TokenChart
 from app.charts.token_layers import TokenLayers, TokenSeries, points
 from app.charts.token_legend import legend_items
@@ -77,9 +78,7 @@ class TokenLatencyChart(TokenChart):
         self._floor: Floats | None = None
         self._target: float | None = None
         self._spikes: tuple[Spike, ...] = ()
-        self._centre: float | None = None
-        self._y: tuple[float, float] | None = None
-        self._log_y: tuple[float, float] | None = None
+        self._axis = LatencyAxis()
         self._shown_stats = layers.stats
         self.apply_palette(self.palette_now)
 
@@ -115,12 +114,12 @@ class TokenLatencyChart(TokenChart):
         self._target = target_ms
         self._spikes = spikes
         longest = max((len(entry.gaps_ms) for entry in self._series), default=0) + 1
-        self._x_max = _token_ceiling(max(int(x_max), 1), longest)
+        self._x_max = token_ceiling(max(int(x_max), 1), longest)
         counted = [entry for entry in self._series if not entry.warmup and len(entry.gaps_ms)]
         self._counted = counted or [entry for entry in self._series if len(entry.gaps_ms)]
         keys = [entry.label for entry in self._counted]
         self._stats.update(keys, [entry.gaps_ms for entry in self._counted], self._x_max)
-        self._floor = _floor_array(floor_ms, self._x_max)
+        self._floor = floor_array(floor_ms, self._x_max)
         self.set_legend(
             legend_items(
                 band=len(self._counted) >= 2,
@@ -135,7 +134,7 @@ class TokenLatencyChart(TokenChart):
     def clear(self) -> None:
         """No data; the axes stay."""
         self._layers.clear()
-        self._y = self._log_y = None
+        self._axis = LatencyAxis()
         self._view = self._y_view = None
         self.refresh([], self._x_max)
 
@@ -183,7 +182,7 @@ class TokenLatencyChart(TokenChart):
         """Logarithmic y axis on or off; a zoom of y is given up."""
         if on != self._layers.log:
             self._layers.log = on
-            self._y_view = self._log_y = None
+            self._y_view = self._axis.log_y = None
             self.view_moved()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -236,7 +235,7 @@ class TokenLatencyChart(TokenChart):
         self._lay_out_lane()
         self._choose_range()
         span = self.x_span
-        y = self._y_view or (self._log_y if self.log_axis else self._y)
+        y = self._y_view or (self._axis.log_y if self.log_axis else self._y)
         self._plot.set_ranges(span, y or (0, 1), self.log_axis and y is not None)
         whole = span == (0.0, float(self._x_max))
         part = None if whole else span
@@ -247,30 +246,21 @@ class TokenLatencyChart(TokenChart):
         self._renew_axes()
 
     def _renew_axes(self) -> None:
-        self._plot.renew_below((self.palette_now.name, self._x_max, self._y is None, _steady(self._centre)))
+        self._plot.renew_below((self.palette_now.name, self._x_max, self._y is None, steady(self._centre)))
 
     def _choose_range(self) -> None:
-        p5, p50, p95 = self._stats.p5, self._stats.p50, self._stats.p95
-        good = np.isfinite(p50)
-        if not good.any():
-            self._centre = self._y = self._log_y = None
-            return
-        self._centre = float(np.median(p50[good]))
-        low, high = float(np.quantile(p5[good], 0.08)), float(np.quantile(p95[good], 0.92))
-        least = max(0.04 * self._centre, 1e-6)
-        if high - low < least:
-            middle = (high + low) / 2
-            low, high = middle - least / 2, middle + least / 2
-        if self._floor is not None:
-            # The axis starts some 10 % below the limit; the limit then is part of the core.
-            low = min(low, 0.95 * float(np.nanmin(self._floor)))
-            self._y = stepped_range(low, high, self._y, below=0.05, above=0.35)
-        else:
-            self._y = stepped_range(low, high, self._y)
-        if self.log_axis:
-            # This axis is there for the tail: all of it is on it.
-            longest = max(float(entry.gaps_ms.max()) for entry in self._series if len(entry.gaps_ms))
-            self._log_y = log_range(max(low, 1e-3 * self._centre), max(high, longest), self._log_y)
+        axis = self._axis
+        axis.choose(self._stats, self._floor)
+        if axis.y is not None and self.log_axis:
+            axis.choose_log(max(float(entry.gaps_ms.max()) for entry in self._series if len(entry.gaps_ms)))
+
+    @property
+    def _y(self) -> tuple[float, float] | None:
+        return self._axis.y
+
+    @property
+    def _centre(self) -> float | None:
+        return self._axis.centre_ms
 
     # -- painting ----------------------------------------------------------------------------
 
@@ -401,24 +391,3 @@ class TokenLatencyChart(TokenChart):
         return [
             [Run(words, "text"), Run("  " + self.tr("rest {} ms").format(format_number(rest)), "secondary")]
         ]
-
-
-def _steady(value: float | None) -> float | None:
-    """A value as far as the axis shows it: four figures."""
-    return None if value is None else float(f"{value:.4g}")
-
-
-def _token_ceiling(x_max: int, longest: int) -> int:
-    """`x_max`, doubled as often as the data asks."""
-    while x_max < longest:
-        x_max *= 2
-    return x_max
-
-
-def _floor_array(floor_ms: Floats | float | None, x_max: int) -> Floats | None:
-    if floor_ms is None:
-        return None
-    values = np.atleast_1d(np.asarray(floor_ms, float))
-    if not np.isfinite(values).all() or len(values) == 0:
-        return None
-    return np.full(x_max, float(values[0])) if len(values) == 1 else values

@@ -114,6 +114,7 @@ class SessionsPage(QWidget):
         self.preview = SessionPreview(now)
         self._columns_menu = QMenu(self)
         self._stack = QStackedWidget()
+        self.setFocusProxy(self.table)
         self._lay_out()
         self._connect()
         self.table.restore_layout(choice(LAYOUT_KEY))
@@ -255,10 +256,10 @@ class SessionsPage(QWidget):
         self.watch.take(state)
         self._listed, self._problem = True, ""
         current, before = self.table.current, self.table.currentIndex().row()
-        at = self.table.verticalScrollBar().value()
+        rows, at = self.table.selected_paths(), self.table.verticalScrollBar().value()
         if self.model.set_entries(entries):
             wanted = self._wanted or (current.path if current is not None else None)
-            if self.table.select_path(wanted):
+            if self.table.select_path(wanted, () if self._wanted else rows):
                 self._wanted = None
             else:
                 self.table.select_row(before)
@@ -280,9 +281,9 @@ class SessionsPage(QWidget):
         self._draw()
 
     def _filter(self, filters: Any) -> None:
-        current = self.table.current
+        current, rows = self.table.current, self.table.selected_paths()
         self.table.proxy.set_filters(filters)
-        if not self.table.select_path(current.path if current is not None else None):
+        if not self.table.select_path(current.path if current is not None else None, rows):
             self.table.select_row(0)
         self._show_entry(self.table.current)
         self._draw()
@@ -305,7 +306,6 @@ class SessionsPage(QWidget):
             else self.tr("reading…")
         )
         self.filters.set_count(shown, count)
-        self.filters.setEnabled(count > 0)
         self.foot.setVisible(bool(entries) or bool(self.foot.notice.text))
         self.preview.setVisible(bool(entries))
         room = format_bytes(sum(entry.size_bytes for entry in entries), binary=False)
@@ -434,8 +434,8 @@ class SessionsPage(QWidget):
             return
 
         def done(outcome: Outcome) -> None:
-            if outcome.changed or not outcome.problems:
-                self.undo_stack.put_undone(action)
+            went = bool(outcome.changed) or not outcome.problems
+            (self.undo_stack.put_undone if went else self.undo_stack.put_done)(action)
             self._after(outcome, self.tr("Undone: {0}").format(action.words()))
 
         self._background.submit(action.undo, done, self._broken)

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QDialog, QLineEdit, QRadioButton, QWidget
 
 from app.panels.parts import column, row, set_text
-from app.sharing import ShareRequest
 from app.widgets import Button, make_label
+
+
+@dataclass(frozen=True)
+class ShareRequest:
+    """What the share dialog was told: where to, in which format, without private data?"""
+
+    path: Path
+    format: str
+    private: bool
+    overwrite: bool = False
+
 
 AskPath = Callable[[QWidget, Path], Path | None]
 

@@ -60,14 +60,20 @@ def measure(count: int, redraws: int, live: bool) -> tuple[list[float], list[flo
         for name, role in (("Power", "data2"), ("SM clock", "data1"), ("Temperature", "data5"))
     ]
 
+    still = (TokenSeries("Repeat 1", gaps[:count]), BandwidthSeries("Repeat 1", x[:count], share[:count]))
+
     def redraw(number: int) -> float:
         end = count + (16 * number if live else 0)
         running = 0 if live else None
         begin = time.perf_counter_ns()
-        token.refresh([TokenSeries("Repeat 1", gaps[:end])], len(gaps) + 1, running)
+        # A saved session hands over the same arrays each time.
+        entry, line = still
+        if live:
+            entry = TokenSeries("Repeat 1", gaps[:end])
+            line = BandwidthSeries("Repeat 1", x[:end], share[:end])
+        token.refresh([entry], len(gaps) + 1, running)
         first.refresh([FirstTokenBar("Repeat 1", (("prefill", 19.0),), 20.0 + number % 3)], 500)
-        series = [BandwidthSeries("Repeat 1", x[:end], share[:end])]
-        bandwidth.refresh(series, len(gaps) + 1, 300, "data sheet", [], running_index=running)
+        bandwidth.refresh([line], len(gaps) + 1, 300, "data sheet", [], running_index=running)
         telemetry.refresh(rows, [Zone("R1", 0, float(seconds[-1]))], float(seconds[-1]))
         # A grab of a canvas paints it at once, into a picture rather than to the screen.
         for chart in charts:

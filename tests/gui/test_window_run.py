@@ -233,7 +233,7 @@ def test_redraws_of_a_run_are_reported(window: Bench) -> None:
     window.client.begin()
     window.client.request(tokens=20, end=False)
     window.settle(lambda: window.controller.state is RunState.RUNNING)
-    window.now_ns = window.clock_ns() + 1_100 * MS
+    window.now_ns = window.clock_ns() + 2_100 * MS
     window.controller.tick()
     window.controller._redraw.flush()
     assert window.client.redraws

@@ -61,7 +61,7 @@ class FakeDialogs:
         self.asked.append("trace")
         return self.path
 
-    def folder_path(self, parent: QWidget, folder: str) -> Path | None:
+    def library_folder(self, parent: QWidget, folder: str) -> Path | None:
         self.asked.append("folder")
         return self.path
 
@@ -131,6 +131,8 @@ class Bench:
     def run_to_end(self) -> None:
         """Start the run that the setup shows, and wait until its final figures are there."""
         self.window.start()
+        self.settle(lambda: self.client.verbs.count("run"))
+        self.client.whole_run()
         self.settle(lambda: not self.controller.active and self.controller.values_final)
 
     def close(self) -> None:

@@ -1,0 +1,39 @@
+"""All pages, small and large, dark and light, at 100 and 150 % text: no text is cut.
+
+A text size of 150 % scales everything, so that a window of 1280 x 800 px has room for
+853 x 533 of the design's pixels: that is what is laid out here.
+"""
+
+from pathlib import Path
+
+import pytest
+from clipping import cut_texts, overlapping_texts
+from pytestqt.qtbot import QtBot
+from window_parts import bench
+
+SIZES = {"1280x800": (1280, 800), "1920x1080": (1920, 1080), "1280x800 at 150 %": (853, 533)}
+
+
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+@pytest.mark.parametrize("page", ["profile", "compare", "sessions"])
+def test_no_text_of_a_page_is_cut(qtbot: QtBot, tmp_path: Path, page: str, size: tuple[int, int]) -> None:
+    with bench(qtbot, tmp_path) as b:
+        b.window.setMinimumSize(0, 0)
+        b.window.resize(*size)
+        b.window.show_page(page)
+        b.settle(lambda: not b.background.busy)
+        qtbot.wait(10)  # posted layouts
+        assert (b.window.width(), b.window.height()) == size
+        assert cut_texts(b.window) == []
+        assert overlapping_texts(b.window) == []
+
+
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+def test_no_text_of_a_finished_run_is_cut(qtbot: QtBot, tmp_path: Path, size: tuple[int, int]) -> None:
+    with bench(qtbot, tmp_path) as b:
+        b.window.setMinimumSize(0, 0)
+        b.window.resize(*size)
+        b.run_to_end()
+        qtbot.wait(10)
+        assert cut_texts(b.window) == []
+        assert overlapping_texts(b.window) == []

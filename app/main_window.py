@@ -38,6 +38,7 @@ from profiler import events as ev
 from profiler.config import RunConfig
 from profiler.errors import SessionError
 from profiler.paths import library_dir
+from profiler.session.trash import HandedOver
 from profiler.timeline import Timeline
 
 MIN_SIZE = (1180, 720)
@@ -168,6 +169,7 @@ class MainWindow(QMainWindow):
         page.compare_asked.connect(self.compare)
         page.export_asked.connect(lambda paths: self.export(paths[0]))
         page.repeat_asked.connect(self.repeat)
+        page.reported.connect(lambda text: self._controller.log("info", text))
         page.new_profile_asked.connect(lambda: self.show_page("profile"))
         page.folder_changed.connect(
             lambda path: self._settings.set_library_folder("" if path == home else str(path))
@@ -192,6 +194,15 @@ class MainWindow(QMainWindow):
 
         self._library.background.submit(lambda: recorded_config(path), read, failed)
 
+    def empty_own_trash(self) -> None:
+        """Hand what an earlier window threw away to the system's trash; undo there is over."""
+
+        def done(result: HandedOver) -> None:
+            if result.reason is not None:
+                self._controller.log("warning", result.reason)
+
+        self._library.hand_over_trash(library_dir(), done, lambda _error: None)
+
     def _undo(self) -> None:
         page = self.pages.made("sessions")
         if page is not None and self.pages.current == "sessions":
@@ -203,6 +214,7 @@ class MainWindow(QMainWindow):
     def show_page(self, name: str) -> QWidget:
         """Show a page (`profile`, `compare`, `sessions`); it is made when it is shown first."""
         page = self.pages.show_page(name)
+        page.setFocus()
         self.rail.select(name)
         self._settings.set_page(name)
         return page

@@ -97,6 +97,9 @@ def _begin(window: MainWindow, controller: RunController, options: Options, sess
         window.open_session(session)
     elif not options.unattended:
         window.offers.look_for_recovered(find_recovered)
+    if not options.unattended:
+        # What went to our own trash in an earlier window can no longer be undone there.
+        window.empty_own_trash()
     if options.autostart:
         window.start()
     if options.own_cost is not None:

@@ -41,11 +41,14 @@ class StatusBar(QWidget):
         self._layout.addWidget(self.own_cost)
         self._layout.addWidget(self.pace, 1)
         self._right = [make_label("", "secondary") for _ in range(4)]
+        self._dividers: list[Divider] = []
         for index, part in enumerate(self._right):
             if index:
                 divider = Divider(vertical=True)
                 divider.setFixedHeight(12)
+                divider.hide()
                 self._layout.addWidget(divider)
+                self._dividers.append(divider)
             self._layout.addWidget(part)
 
     def refresh(self, controller: RunController) -> None:
@@ -59,11 +62,13 @@ class StatusBar(QWidget):
         tip(self.own_cost, sentence)
         set_text(self.pace, self._pace(controller))
         why = self.tr(
-            "While the model computes on the CPU, the window draws only as often as costs 1 % of the machine."
+            "While the model computes on the CPU, the window draws only as often as costs 0.7 % of the machine."
         )
         self.pace.set_tip(why if controller.pace.budgeted else "")
         for part, text in zip(self._right, environment_words(controller), strict=True):
             set_text(part, text)
+        for divider, part in zip(self._dividers, self._right[1:], strict=True):
+            divider.setVisible(bool(part.text()))
         reason = controller.machine.get("gpu_reason")
         tip(self._right[-1], str(reason) if reason else "")
 

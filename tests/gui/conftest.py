@@ -1,0 +1,33 @@
+"""After all tests of the window: nothing of it may be left."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import QCoreApplication, QEvent, QTimer
+from PySide6.QtWidgets import QApplication
+
+OURS = ("engine-link", "background", "sampler", "outbox", "publisher")
+"""How our threads are called."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    """Windows, running timers and threads that the tests of this process left behind."""
+    yield
+    app = QApplication.instance()
+    if app is None:
+        return
+    gc.collect()
+    for _ in range(3):
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        QCoreApplication.processEvents()
+    windows = [widget for widget in QApplication.topLevelWidgets() if widget.isVisible()]
+    assert windows == [], f"left open: {windows}"
+    running = [timer for timer in app.findChildren(QTimer) if timer.isActive()]
+    assert running == [], f"timers still running: {running}"
+    threads = [thread.name for thread in threading.enumerate() if thread.name.startswith(OURS)]
+    assert threads == [], f"threads still running: {threads}"

@@ -112,6 +112,7 @@ class RunController(QObject):
         self._stop_asked_ns: int | None = None
         self._drawn_revision = -1
         self._metrics_ns = 0
+        self._metrics_due = False
         self._ticking = False
         self._timer = QTimer(self)
         self._timer.timeout.connect(self.tick)
@@ -370,7 +371,7 @@ class RunController(QObject):
         self.document = Document(path=path, name=path.stem, saved=True)
         self._become(RunState.FINISHED)
         self._drawn_revision = -1
-        self._final_metrics()
+        self._metrics_due = True
         self.document_changed.emit()
         self.metrics_changed.emit()
 
@@ -394,6 +395,10 @@ class RunController(QObject):
             changed = self.timeline.revision != self._drawn_revision
             if (self.active and self._redraw.due) or (changed and not self.active):
                 self.draw()
+            if self._metrics_due:
+                # After the first drawing, which they would slow: both are Python.
+                self._metrics_due = False
+                self._final_metrics()
         finally:
             self._ticking = False
         self._keep_pace()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QHideEvent, QShowEvent
 from PySide6.QtWidgets import QComboBox, QMenu, QWidget
 
@@ -17,6 +17,8 @@ from app.widgets.token_text import TokenText
 from profiler.analysis.steps import StepView, step_view
 from profiler.timeline import Request
 
+SLICE = 8_000
+"""Tokens that are laid out at once; more come when the window has answered its user (some 10 ms each)."""
 MEDIAN_GROWTH = 1.25
 """The median is taken anew when there are a quarter more gaps: while a model runs, colours that
 change all the time would cost a repaint each."""
@@ -59,6 +61,9 @@ class OutputPanel(QWidget):
         self._given_median_ms: float | None = None
         self._seen = (-1, -1, False)
         self._dirty = False
+        self._whole: Request | None = None
+        """The request whose text is shown as a whole, without steps."""
+        self._wanted: int | None = None
         self._choices: tuple[tuple[int, str], ...] = ()
         self._chosen: int | None = None
         self.text.hovered.connect(self._hovered)
@@ -76,6 +81,7 @@ class OutputPanel(QWidget):
         self._given_view, self._given_median_ms = view, median_ms
         if request is not self._request:
             self._request, self._view, self._seen = request, None, (-1, -1, False)
+            self._whole = self._wanted = None
             self.text.clear()
             self._readout.hide()
         self._dirty = True
@@ -108,7 +114,9 @@ class OutputPanel(QWidget):
     def set_token(self, token: int | None) -> None:
         """Mark a token (from 1) and scroll it into view; None: none."""
         self._catch_up()
-        self.text.set_token(token)
+        # A token that is not laid out yet is marked when it is.
+        self._wanted = token if token is not None and token > self.text.token_count else None
+        self.text.set_token(None if self._wanted is not None else token)
 
     def set_range(self, range: tuple[int, int] | None) -> None:
         """Underline the tokens first..last (from 1, both included); None: none."""
@@ -147,30 +155,44 @@ class OutputPanel(QWidget):
             if self._given_median_ms not in (None, self.text.median_ms):
                 self._colour(request)
             return
-        self._seen = seen
-        if ended and (not request.pieces or not aligned(request)):
-            self._show_whole(request)
-        else:
-            self._append(request, seen[0])
+        whole = ended and (not request.pieces or not aligned(request))
+        done = self._show_whole(request) if whole else self._append(request, seen[0])
+        if self._wanted is not None and self._wanted <= self.text.token_count:
+            wanted, self._wanted = self._wanted, None
+            self.text.set_token(wanted)
         self._colour(request)
         self.text.set_live(not ended and len(request) > 0)
+        if done:
+            self._seen = seen
+        else:
+            self._dirty = True
+            QTimer.singleShot(0, self, self._catch_up)
 
-    def _append(self, request: Request, stop: int) -> None:
+    def _append(self, request: Request, stop: int) -> bool:
+        """Add what is new, at most a slice of it. True when nothing is left."""
         have = self.text.cell_count
-        numbers = numbers_of(request, have, stop, self.text.token_count)
-        self.text.append(request.pieces[have:stop], numbers)
+        upto = min(stop, have + SLICE)
+        numbers = numbers_of(request, have, upto, self.text.token_count)
+        self.text.append(request.pieces[have:upto], numbers)
+        return upto >= stop
 
-    def _show_whole(self, request: Request) -> None:
-        """Text that cannot be told apart by steps, or none: then the tokens alone."""
+    def _show_whole(self, request: Request) -> bool:
+        """Text that cannot be told apart by steps, or none: then the tokens alone. True when all is
+        there."""
         token, tokens = self.text.token, self.text.range
-        self.text.clear()
+        if self._whole is not request:
+            self._whole = request
+            self.text.clear()
+        have = self.text.cell_count
+        total = len(request.pieces) or int(np.count_nonzero(request.k))
+        upto = min(total, have + SLICE)
         if request.pieces:
-            self.text.append(request.pieces, [0] * len(request.pieces))
-            return
-        steps = int(np.count_nonzero(request.k))
-        self.text.append([""] * steps, list(range(1, steps + 1)))
-        self.text.set_token(token)
-        self.text.set_range(tokens)
+            self.text.append(request.pieces[have:upto], [0] * (upto - have))
+        else:
+            self.text.append([""] * (upto - have), list(range(have + 1, upto + 1)))
+            self.text.set_token(token)
+            self.text.set_range(tokens)
+        return upto >= total
 
     def _colour(self, request: Request) -> None:
         view = self._given_view

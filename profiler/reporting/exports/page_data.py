@@ -128,10 +128,10 @@ def _first_token(run: Run) -> dict[str, Any] | None:
         {
             "type": "bar",
             "orientation": "h",
-            "name": name,
+            "name": _plain(name),
             "y": [label for label, _ in rows],
             "x": [parts.get(name, 0.0) for _, parts in rows],
-            "hovertemplate": "%{y}: %{x:.4g} ms<extra>" + name.replace("<", "&lt;") + "</extra>",
+            "hovertemplate": "%{y}: %{x:.4g} ms<extra>" + _plain(name).replace("%{", "% {") + "</extra>",
         }
         for name in names
     ]
@@ -206,7 +206,12 @@ def _figure(title: str, x: str, y: str, data: list[dict[str, Any]], note: str = 
 
 
 def _label(request: Request) -> str:
-    return (request.label or request.id).replace("<", "‹").replace(">", "›")
+    return _plain(request.label or request.id)
+
+
+def _plain(text: str) -> str:
+    """plotly draws some HTML in its texts (links too); names from outside must stay text."""
+    return text.replace("<", "‹").replace(">", "›")
 
 
 def _list(values: FloatArray) -> list[float]:

@@ -4,24 +4,22 @@ The unit of replication is the request: the bootstrap resamples requests and, in
 is drawn, moving blocks of its gaps (neighbouring gaps are alike; single ones would promise too
 much). Rules of the verdicts: MEASUREMENT, section 7.
 
-The interval. Eight metrics of one pair are judged together, of five families (first token,
-gaps, their tail, whole request, rate); each interval is therefore made for 99 %, so that the
-table holds with 95 %. It is the percentile interval of the logarithm of the ratio at 95 %,
-widened about the ratio by t(0.995) / 1.96, with Welch's degrees of freedom, and by
-sqrt(n / (n - 1)), without which five requests would seem to know three times as much as they
-do. On two runs of one distribution, 40 requests a side, with request-to-request noise of 0.5
-to 10 %, fewer than 1 in 100 pairs is called slower or faster (tests/unit/test_comparison.py).
+The interval: `comparison_bootstrap.ratio_interval`. Eight metrics of one pair are judged together,
+of five families; each interval is therefore made for 99 %, so that the table holds with 95 %.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+
+from profiler.analysis.comparison_bootstrap import block_bootstrap, ratio_interval
+from profiler.analysis.jitter import MAD_TO_SIGMA
 
 FloatArray = npt.NDArray[np.float64]
 Verdict = Literal["slower", "faster", "equivalent", "no_difference", "not_comparable"]
@@ -30,12 +28,6 @@ BAND = 0.02
 """A smaller difference is never called one; an interval inside it is called equivalence."""
 MIN_REQUESTS = 5
 RESAMPLES = 2000
-GAP_RESAMPLES = 600
-GAPS_A_RESAMPLE = 20_000
-"""Of longer runs so many gaps are drawn for each resample: the interval gets wider, never narrower."""
-FAMILIES = 5
-LEVEL = 1 - 0.05 / FAMILIES
-Z_95 = 1.959963985
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -172,52 +164,18 @@ class _GapDraws:
         """Quantile `q` of each resample, float64[GAP_RESAMPLES]."""
         if source not in self._drawn:
             wanted = sorted({metric.q for metric in METRICS if metric.source == source})
-            lists = self._side.gaps_ms if source == "gaps" else self._side.residuals_ms
-            after = None if source == "gaps" else _spread
-            values = block_bootstrap(lists, wanted, self._rng, transform=after)
+            values = block_bootstrap(_lists(source, self._side), wanted, self._rng)
             self._drawn[source] = dict(zip(wanted, values, strict=True))
         return self._drawn[source][q]
 
 
-def block_bootstrap(
-    lists: Sequence[FloatArray],
-    quantiles: Sequence[float],
-    rng: np.random.Generator,
-    resamples: int = GAP_RESAMPLES,
-    transform: Callable[[FloatArray], FloatArray] | None = None,
-) -> FloatArray:
-    """Quantiles of resampled gaps, float64[len(quantiles), resamples].
-
-    Each resample draws as many requests as there are, and of each moving blocks of its gaps, of
-    length n^(1/3) (at least 2). `transform` is applied to a resample before its quantiles.
-    """
-    kept = [np.asarray(values, np.float64) for values in lists if len(values)]
-    result = np.full((len(quantiles), resamples), np.nan)
-    if not kept:
-        return result
-    lengths = np.array([len(values) for values in kept])
-    offsets = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-    pool = np.concatenate(kept)
-    block = max(round(float(np.median(lengths)) ** (1 / 3)), 2)
-    block = min(block, int(lengths.min()))
-    share = min(1.0, GAPS_A_RESAMPLE / max(float(lengths.mean()) * len(kept), 1.0))
-    blocks = np.maximum(np.ceil(share * lengths / block).astype(np.int64), 1)
-    step = np.arange(block)
-    for number in range(resamples):
-        picks = rng.integers(0, len(kept), len(kept))
-        each = np.repeat(picks, blocks[picks])
-        starts = offsets[each] + np.floor(rng.random(len(each)) * (lengths[each] - block + 1)).astype(
-            np.int64
-        )
-        drawn = pool[(starts[:, None] + step).ravel()]
-        if transform is not None:
-            drawn = transform(drawn)
-        result[:, number] = np.quantile(drawn, quantiles)
-    return result
-
-
-def _spread(residuals: FloatArray) -> FloatArray:
-    return np.asarray(1.4826 * np.abs(residuals - np.median(residuals)), np.float64)
+def _lists(source: str, side: Side) -> list[FloatArray]:
+    """Gaps of each request; or of its residuals how far each lies from the run's median, times 1.4826."""
+    if source == "gaps":
+        return [values for values in side.gaps_ms if len(values)]
+    kept = [values for values in side.residuals_ms if len(values)]
+    middle = float(np.median(np.concatenate(kept))) if kept else 0.0
+    return [MAD_TO_SIGMA * np.abs(values - middle) for values in kept]
 
 
 def _row(
@@ -257,7 +215,7 @@ def _row(
             ((a, values[0], gaps_a), (b, values[1], gaps_b)), start=3
         )
     ]
-    low, high = _interval(ratio, draws[0], draws[1], len(values[0]), len(values[1]))
+    low, high = ratio_interval(ratio, draws[0], draws[1], len(values[0]), len(values[1]))
     row["ci95"] = [low, high]
     row["p_value"] = _mann_whitney(values[0], values[1])
     row["verdict"], row["reason"] = judge(ratio, low, high, metric.higher_is_better, floor)
@@ -288,7 +246,7 @@ def _per_request(metric: Metric, side: Side) -> FloatArray:
     if metric.source == "gaps":
         return np.array([np.quantile(gaps, metric.q) for gaps in side.gaps_ms if len(gaps)])
     if metric.source == "residuals":
-        return np.array([np.median(_spread(rest)) for rest in side.residuals_ms if len(rest)])
+        return np.array([np.quantile(rest, metric.q) for rest in _lists("residuals", side)])
     if metric.source == "mbu":
         if side.reference_gb_s is None:
             return np.empty(0)
@@ -301,12 +259,8 @@ def _per_request(metric: Metric, side: Side) -> FloatArray:
 def _point(metric: Metric, side: Side) -> float | None:
     """The run's value, as the report has it."""
     if metric.source in ("gaps", "residuals"):
-        lists = side.gaps_ms if metric.source == "gaps" else side.residuals_ms
-        kept = [values for values in lists if len(values)]
-        if not kept:
-            return None
-        pool = np.concatenate(kept)
-        return float(np.quantile(_spread(pool) if metric.source == "residuals" else pool, metric.q))
+        kept = _lists(metric.source, side)
+        return float(np.quantile(np.concatenate(kept), metric.q)) if kept else None
     if metric.source == "mbu":
         if side.reference_gb_s is None or not side.moved_s.sum() > 0:
             return None
@@ -329,28 +283,6 @@ def _draws(
         rate = moved[picks].sum(axis=1) / seconds[picks].sum(axis=1)
         return np.asarray(rate / (side.reference_gb_s * 1e9), np.float64)
     return np.asarray(np.quantile(values[picks], metric.q, axis=1), np.float64)
-
-
-def _interval(ratio: float, a: FloatArray, b: FloatArray, n_a: int, n_b: int) -> tuple[float, float]:
-    """See the head of this module."""
-    from scipy import stats
-
-    tiny = np.finfo(float).tiny
-    log_a, log_b = np.log(np.maximum(a, tiny)), np.log(np.maximum(b, tiny))
-    size = min(len(log_a), len(log_b))
-    low, high = np.percentile(log_b[:size] - log_a[:size], (2.5, 97.5))
-    part_a, part_b = float(log_a.var()), float(log_b.var())
-    whole = part_a + part_b
-    freedom = float(n_a + n_b - 2)
-    if whole > 0:
-        freedom = whole**2 / (part_a**2 / (n_a - 1) + part_b**2 / (n_b - 1))
-    smaller = min(n_a, n_b)
-    widen = float(stats.t.ppf((1 + LEVEL) / 2, freedom)) / Z_95 * math.sqrt(smaller / (smaller - 1))
-    centre = math.log(ratio)
-    return (
-        math.exp(centre + min(low - centre, 0.0) * widen),
-        math.exp(centre + max(high - centre, 0.0) * widen),
-    )
 
 
 def _mann_whitney(a: FloatArray, b: FloatArray) -> float | None:

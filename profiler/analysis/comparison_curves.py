@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from profiler.analysis.comparison import block_bootstrap
+from profiler.analysis.comparison_bootstrap import block_bootstrap
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -88,7 +88,7 @@ def quantile_differences(
 ) -> QuantileDifferences | None:
     """Quantiles of B's gaps less those of A's; None where a side has no gap.
 
-    The interval resamples requests and moving blocks of gaps, see `comparison.block_bootstrap`.
+    The interval resamples requests and moving blocks of gaps, see `comparison_bootstrap.block_bootstrap`.
     """
     kept = [[np.asarray(values, np.float64) for values in side if len(values)] for side in (a, b)]
     if not kept[0] or not kept[1]:

@@ -6,13 +6,13 @@ import pytest
 from profiler.analysis.comparison import (
     METRICS,
     Side,
-    block_bootstrap,
     compare,
     different_workload,
     holm,
     judge,
     noise_floor,
 )
+from profiler.analysis.comparison_bootstrap import block_bootstrap
 
 THREE = ("itl_ms.p50", "tpot_ms.p50", "e2e_ms.p50")
 

@@ -43,6 +43,7 @@ def share(
                 name=reader.name,
                 private=request.private,
                 overwrite=request.overwrite,
+                source=source,
             )
         return request.path
 

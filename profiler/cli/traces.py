@@ -43,7 +43,7 @@ def export(
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="jsonl (a trace), json, csv, parquet, markdown, html or chrome-trace.",
+            help="jsonl (a trace), json, csv, parquet, markdown, html, chrome-trace or dscope.",
         ),
     ] = "jsonl",
     run: Annotated[int | None, typer.Option("--run", metavar="N", help="Only this run of several.")] = None,
@@ -67,6 +67,7 @@ def export(
             run=run,
             private=private,
             overwrite=overwrite,
+            source=file,
         )
     out().print(plain(f"{output}: written."), soft_wrap=True)
     return 0

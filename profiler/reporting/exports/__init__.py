@@ -68,6 +68,10 @@ def _html(timeline: Timeline, path: Path, overwrite: bool, name: str) -> None:
     write_html(timeline, path, overwrite, name)
 
 
+def _session(_timeline: Timeline, _path: Path, _overwrite: bool, _name: str) -> None:
+    raise UsageError("A session can be copied from its file only; save it first.", field="format")
+
+
 FORMATS: dict[str, Format] = {
     found.name: found
     for found in (
@@ -83,6 +87,7 @@ FORMATS: dict[str, Format] = {
             "Spans, tokens and telemetry for ui.perfetto.dev.",
             _chrome_trace,
         ),
+        Format("dscope", ".dscope", "Session", "The session itself, for a colleague's window.", _session),
         Format("jsonl", ".jsonl", "Trace", "The events, to be imported again.", _jsonl),
     )
 }
@@ -106,13 +111,22 @@ def export(
     run: int | None = None,
     private: bool = False,
     overwrite: bool = False,
+    source: Path | None = None,
 ) -> None:
     """Write `timeline` to `path`. SessionError, SessionExists and UsageError with one sentence.
 
     `run`: of a session of many only that one. `private`: without prompts, answers, user and
-    host names. Both change the timeline: hand over one that is not shown anywhere.
+    host names. Both change the timeline: hand over one that is not shown anywhere. `source`: the
+    session's file, from which the format `dscope` is copied.
     """
     wanted = find_format(format_name)
+    if wanted.name == "dscope" and source is not None:
+        if run is not None:
+            raise UsageError("A copy of a session has all its runs; leave out --run.", field="run")
+        from profiler.reporting.exports.session_copy import copy_session
+
+        copy_session(source, path, overwrite, private)
+        return
     if run is not None:
         keep_run(timeline, run)
     if private:

@@ -34,7 +34,7 @@ def _pieces(timeline: Timeline, name: str) -> Iterator[str]:
     other = {"program": "Decodescope", "session": name}
     yield f'{{"displayTimeUnit":"ms","otherData":{_dump(other)},"traceEvents":[\n'
     first = True
-    for event in trace_events(timeline):
+    for event in sorted(trace_events(timeline), key=lambda event: event.get("ts", -1.0)):
         yield ("" if first else ",\n") + _dump(event)
         first = False
     yield "\n]}\n"

@@ -5,46 +5,49 @@ from __future__ import annotations
 import getpass
 import platform
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from profiler.events import Span
 from profiler.timeline import Timeline
 
 LEFT_OUT = "(left out)"
 TEXT_SETTINGS = ("prompt", "prompts_file")
 NAMING_KEYS = frozenset({"hostname", "host_name", "node", "user", "username", "user_name", "login", "cwd"})
 _HOME = re.compile(
-    r"(?:/home/|/Users/|/root(?=/|$)|[A-Za-z]:\\+Users\\+)[^/\\\s\"']*",
+    r"(?:/home/|/Users/)(?P<unix>[^/\\\s\"':,;]+)|/root(?=/|$)|[A-Za-z]:[\\/]+Users[\\/]+(?P<windows>[^/\\\"':*?<>|]+)"
 )
+LEAST_NAME = 3
+"""Shorter names of users and hosts would hit parts of ordinary words."""
 
 
 def without_private(timeline: Timeline) -> None:
     """Change `timeline` (one that is shown nowhere) so that it tells neither who nor what.
 
     Token ids go with the text, since a tokenizer turns them back. Names of models stay, but a
-    model's folder is told by its last part.
+    model's folder is told by its last part. Names of users and hosts are those that the session
+    itself tells (settings called so, home folders) and those of this machine.
     """
-    names = _own_names()
+    names = names_in(
+        [timeline.facts, *((run.config, run.environment, run.facts) for run in timeline.runs.values())],
+        [request.error or "" for request in timeline.iter_requests()],
+    )
     for request in timeline.iter_requests():
         request.forget_text()
+        request.id = _clean_text(request.id, names)
         request.error = None if request.error is None else _clean_text(request.error, names)
         request.label = None if request.label is None else _clean_text(request.label, names)
+        request.spans = [_clean_span(span, names) for span in request.spans]
     for run in timeline.runs.values():
-        for key in TEXT_SETTINGS:
-            if run.config.get(key) is not None:
-                run.config = {**run.config, key: LEFT_OUT}
-        model = run.config.get("model")
-        if isinstance(model, str) and ("/" in model or "\\" in model) and _is_path(model):
-            run.config = {**run.config, "model": re.split(r"[/\\]", model.rstrip("/\\"))[-1]}
-        run.config = (
-            {**clean(run.config, names), "name": ""} if "name" in run.config else clean(run.config, names)
-        )
+        run.config = clean_config(run.config, names)
         run.environment = clean(run.environment, names)
         run.facts = clean(run.facts, names)
         run.notes = [_clean_text(note, names) for note in run.notes]
         run.reason = None if run.reason is None else _clean_text(run.reason, names)
         run.name = run.model = _clean_text(run.model, names)
+        run.spans = [_clean_span(span, names) for span in run.spans]
     timeline.facts = clean(timeline.facts, names)
     timeline.failures = [
         replace(failure, message=_clean_text(failure.message, names), detail=None)
@@ -53,8 +56,54 @@ def without_private(timeline: Timeline) -> None:
     timeline.logs.clear()
 
 
+def names_in(values: Any, texts: Iterable[str] = ()) -> tuple[str, ...]:
+    """Names of users and hosts that JSON tells, and those of this machine; the longest first."""
+    found: set[str] = {platform.node(), platform.node().split(".")[0]}
+    try:
+        found.add(getpass.getuser())
+    except (OSError, KeyError, ImportError):
+        pass
+    found.discard("root")
+    found.discard("localhost")
+    _collect(values, found)
+    for text in texts:
+        _collect(text, found)
+    return tuple(sorted((name for name in found if len(name) >= LEAST_NAME), key=len, reverse=True))
+
+
+def _collect(value: Any, found: set[str]) -> None:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if str(key).lower() in NAMING_KEYS and isinstance(inner, str) and "/" not in inner:
+                found.add(inner)
+            _collect(inner, found)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            _collect(inner, found)
+    elif isinstance(value, str):
+        for match in _HOME.finditer(value):
+            name = match["unix"] or match["windows"]
+            if name:
+                found.add(name)
+
+
+def clean_config(config: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    """Settings of a run without prompt, name and the folders of model and prompts."""
+    config = dict(config)
+    for key in TEXT_SETTINGS:
+        if config.get(key) is not None:
+            config[key] = LEFT_OUT
+    model = config.get("model")
+    if isinstance(model, str) and _is_path(model):
+        config["model"] = re.split(r"[/\\]", model.rstrip("/\\"))[-1]
+    if "name" in config:
+        config["name"] = ""
+    cleaned: dict[str, Any] = clean(config, names)
+    return cleaned
+
+
 def clean(value: Any, names: tuple[str, ...]) -> Any:
-    """JSON without naming keys, home folders and the names of this user and host."""
+    """JSON without naming keys, home folders and names."""
     if isinstance(value, dict):
         return {
             key: LEFT_OUT if str(key).lower() in NAMING_KEYS and found is not None else clean(found, names)
@@ -65,26 +114,17 @@ def clean(value: Any, names: tuple[str, ...]) -> Any:
     return _clean_text(value, names) if isinstance(value, str) else value
 
 
+def _clean_span(span: Span, names: tuple[str, ...]) -> Span:
+    return replace(span, name=_clean_text(span.name, names), detail=None)
+
+
 def _clean_text(text: str, names: tuple[str, ...]) -> str:
     text = _HOME.sub("~", text)
     for name in names:
-        text = re.sub(rf"(?<![\w]){re.escape(name)}(?![\w])", LEFT_OUT, text)
+        text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", LEFT_OUT, text, flags=re.IGNORECASE)
     return text
 
 
 def _is_path(model: str) -> bool:
-    return (
-        model.startswith(("/", "~", ".", "\\"))
-        or bool(re.match(r"[A-Za-z]:[/\\]", model))
-        or Path(model).exists()
-    )
-
-
-def _own_names() -> tuple[str, ...]:
-    """Names of this user and this host, long enough not to hit ordinary words."""
-    found = {platform.node(), platform.node().split(".")[0]}
-    try:
-        found.add(getpass.getuser())
-    except (OSError, KeyError, ImportError):
-        pass
-    return tuple(sorted((name for name in found if len(name) >= 5), key=len, reverse=True))
+    looks = model.startswith(("/", "~", ".", "\\")) or bool(re.match(r"[A-Za-z]:[/\\]", model))
+    return looks or (("/" in model or "\\" in model) and Path(model).exists())

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QComboBox, QDialog, QDoubleSpinBox, QGridLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QDialog, QGridLayout, QWidget
 
 from app.panels.parts import column, row
 from app.settings import Settings
-from app.widgets import Button, make_label
+from app.widgets import Button, DoubleSpinBox, make_label
 
 TEXT_SCALES = (1.0, 1.15, 1.3, 1.5)
 
@@ -106,11 +106,7 @@ class SettingsDialog(QDialog):
             self._grid.addWidget(words, line + 1, 1)
 
 
-def _number(value: float, low: float, high: float, unit: str, at_zero: str) -> QDoubleSpinBox:
-    box = QDoubleSpinBox()
-    box.setRange(low, high)
-    box.setDecimals(0)
-    box.setSuffix(unit)
+def _number(value: float, low: float, high: float, unit: str, at_zero: str) -> DoubleSpinBox:
+    box = DoubleSpinBox(low, high, value, unit.strip(), decimals=0)
     box.setSpecialValueText(at_zero)
-    box.setValue(value)
     return box

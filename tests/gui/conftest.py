@@ -29,5 +29,8 @@ def nothing_is_left() -> Iterator[None]:
     assert windows == [], f"left open: {windows}"
     running = [timer for timer in app.findChildren(QTimer) if timer.isActive()]
     assert running == [], f"timers still running: {running}"
-    threads = [thread.name for thread in threading.enumerate() if thread.name.startswith(OURS)]
+    ours = [thread for thread in threading.enumerate() if thread.name.startswith(OURS)]
+    for thread in ours:
+        thread.join(20)  # one may be in the middle of an import
+    threads = [thread.name for thread in ours if thread.is_alive()]
     assert threads == [], f"threads still running: {threads}"

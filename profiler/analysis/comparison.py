@@ -6,6 +6,13 @@ much). Rules of the verdicts: MEASUREMENT, section 7.
 
 The interval: `comparison_bootstrap.ratio_interval`. Eight metrics of one pair are judged together,
 of five families; each interval is therefore made for 99 %, so that the table holds with 95 %.
+
+Simulated (40 requests of 32 gaps a side, 300 pairs each; the three medians itl, tpot, e2e): normal
+gaps of 5 and 20 %, log-normal of 50 %, shifted exponential, t(2), spikes of 10x, AR(0.95), whole
+requests off by 3, 6, 10, 25 %, two levels, and ticks. Of one distribution at most 2 % of the pairs
+had any of the three called slower or faster; with 5 requests a side at most 0.4 % (600 pairs). A
+true 5 % is found always for gaps of 5 % and nearly always with requests off by 3 %; from 6 % on 40
+requests show it about every second time, with 10 % every third or less.
 """
 
 from __future__ import annotations
@@ -99,8 +106,15 @@ def compare(
 
 
 def noise_floor(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
-    """By metric |ratio - 1| of an A/A pair's rows: what this machine shows without any change."""
-    return {row["metric"]: abs(row["ratio"] - 1) for row in rows if row["ratio"] is not None}
+    """By metric |ratio - 1| of an A/A pair's rows: what this machine shows without any change.
+
+    Rows that cannot be compared (other workloads, too few requests) say nothing about noise.
+    """
+    return {
+        row["metric"]: abs(row["ratio"] - 1)
+        for row in rows
+        if row["ratio"] is not None and row["verdict"] != "not_comparable"
+    }
 
 
 def holm(p_values: Sequence[float | None], alpha: float = 0.05) -> list[bool]:

@@ -157,8 +157,11 @@ def _notes(
         "Each side is one process: what varies from start to start is not in the intervals. Repeat each "
         "side in a fresh process, in turn, for a claim that must hold."
     )
+    notes.append("Each interval is made for 99 %, so that the table as a whole holds with 95 %.")
     if floor is None:
         notes.append("No A/A pair was given: the noise floor of this machine is not known.")
+    elif not floor:
+        notes.append("The A/A pair cannot be compared itself: it gives no noise floor.")
     for letter, run in (("A", a), ("B", b)):
         if run.status not in ("finished", "running"):
             notes.append(f"{letter} is partial ({run.status}).")

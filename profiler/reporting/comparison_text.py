@@ -10,6 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from profiler.telemetry.plain import plain_text
 from profiler.units import MINUS, format_number
 
 UNITS = {"mbu.run": ("%", 100.0), "output_tok_s.p50": ("tok/s", 1.0)}
@@ -23,6 +24,7 @@ VERDICTS = {
 }
 MARKS = {"slower": "▲", "faster": "✓", "equivalent": "=", "no_difference": "=", "not_comparable": "—"}
 SHOWN_DIFFERENCES = 12
+MAX_CHARS = 500
 
 
 def comparison_text(value: dict[str, Any], letter: str = "B") -> Iterator[RenderableType]:
@@ -32,7 +34,7 @@ def comparison_text(value: dict[str, Any], letter: str = "B") -> Iterator[Render
     yield from _differences(value["environment_differences"], letter)
     yield _table(value["rows"], letter)
     for note in value["notes"]:
-        yield Text(f"• {note}")
+        yield Text(f"• {_plain(note)}")
 
 
 def _differences(differences: Sequence[dict[str, Any]], letter: str) -> Iterator[RenderableType]:
@@ -45,7 +47,7 @@ def _differences(differences: Sequence[dict[str, Any]], letter: str) -> Iterator
     for heading in ("setting", "A", letter):
         table.add_column(heading, overflow="fold")
     for item in (important or differences)[:SHOWN_DIFFERENCES]:
-        table.add_row(Text(str(item["path"])), Text(_value(item["a"])), Text(_value(item["b"])))
+        table.add_row(*(Text(_plain(_value(item[key]))) for key in ("path", "a", "b")))
     yield table
 
 
@@ -58,7 +60,7 @@ def _table(rows: Sequence[dict[str, Any]], letter: str) -> Table:
         metric, one, two, _, ratio, interval, _ = _cells(row)
         verdict = Text(f"{MARKS[row['verdict']]} {VERDICTS[row['verdict']]}")
         if row["verdict"] == "not_comparable" and row["reason"]:
-            verdict.append(f": {row['reason']}")
+            verdict.append(f": {_plain(row['reason'])}")
         table.add_row(*map(Text, (metric, one, two, ratio, interval)), verdict)
     return table
 
@@ -113,7 +115,7 @@ def _title(who: dict[str, Any]) -> str:
         who.get("device"),
         who.get("path"),
     ]
-    return " · ".join(dict.fromkeys(str(part) for part in parts if part))
+    return _plain(" · ".join(dict.fromkeys(str(part) for part in parts if part)))
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
@@ -139,3 +141,8 @@ def percent(ratio: float) -> str:
 def _value(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 80 else text[:79] + "…"
+
+
+def _plain(text: str) -> str:
+    """Text from a file without what a terminal would carry out."""
+    return plain_text(text, MAX_CHARS)

@@ -24,7 +24,7 @@ VERDICTS = {
 }
 MARKS = {"slower": "▲", "faster": "✓", "equivalent": "=", "no_difference": "=", "not_comparable": "—"}
 SHOWN_DIFFERENCES = 12
-MAX_CHARS = 500
+MAX_CHARS = 2000
 
 
 def comparison_text(value: dict[str, Any], letter: str = "B") -> Iterator[RenderableType]:
@@ -97,7 +97,12 @@ def comparison_markdown(value: dict[str, Any], letter: str = "B") -> str:
 
 def markdown_escape(text: str) -> str:
     """Text that came from outside, so that Markdown and HTML in it stay text, on one line."""
-    flat = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    flat = (
+        " ".join(plain_text(text, len(text)).split())
+        .replace("&", "&amp;")
+        .replace("<", "&lt;")
+        .replace(">", "&gt;")
+    )
     for sign in "\\`*_[]|#~!":
         flat = flat.replace(sign, "\\" + sign)
     return flat.replace("@", "@\u200b")

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 
 
-def be_patient(idle: bool = False) -> None:
+def be_patient() -> None:
     """The calling thread no longer preempts others on waking up; it waits for its turn.
 
-    Linux: SCHED_BATCH, or with `idle` SCHED_IDLE (a thread that may be some hundred ms late, and
-    whose stamps are its own). Elsewhere, and where it is refused: no effect. Processes and threads
-    that are started inherit it: call `be_prompt` before.
+    Linux: SCHED_BATCH (not SCHED_IDLE: with every processor busy such a thread may not run for
+    seconds, and a sampler reads nothing just then). Elsewhere, and where it is refused: no effect.
+    Processes and threads that are started inherit it: call `be_prompt` before.
     """
     if hasattr(os, "sched_setscheduler"):
-        _ask(os.SCHED_IDLE if idle else os.SCHED_BATCH)
+        _ask(os.SCHED_BATCH)
 
 
 def be_prompt() -> None:

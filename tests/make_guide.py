@@ -37,7 +37,18 @@ CASES = (
     ),
     Case(
         "bandwidth-bound",
-        ("--model", "preset:1b", "--prompt-tokens", "32", "--output-tokens", "64", "--repeats", "3"),
+        (
+            "--model",
+            "preset:small",
+            "--dtype",
+            "fp32",
+            "--prompt-tokens",
+            "64",
+            "--output-tokens",
+            "128",
+            "--repeats",
+            "3",
+        ),
     ),
     Case(
         "gc-stall",

@@ -31,8 +31,8 @@ class Sampling:
         host.watch(worker_pid)
         readers: list[Reader] = [*(self._opening.readers if self._opening else []), host]
         self._readers = readers
-        # With the model on our own processor, the sampler takes what the model leaves.
-        begin = None if uuids else lambda: be_patient(idle=True)
+        # With the model on our own processor, the sampler waits for its turn.
+        begin = None if uuids else be_patient
         self._sampler = Sampler(readers, hz, emit, begin=begin)
 
     def start(self) -> None:

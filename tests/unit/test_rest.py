@@ -32,12 +32,12 @@ def test_a_patient_thread_is_one_thread_and_can_be_prompt_again() -> None:
     seen: list[int] = []
 
     def work() -> None:
-        for change in (be_patient, lambda: be_patient(idle=True), be_prompt):
+        for change in (be_patient, be_prompt):
             change()
             seen.append(os.sched_getscheduler(0))
 
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    assert seen == [os.SCHED_BATCH, os.SCHED_IDLE, os.SCHED_OTHER]
+    assert seen == [os.SCHED_BATCH, os.SCHED_OTHER]
     assert os.sched_getscheduler(0) == os.SCHED_OTHER

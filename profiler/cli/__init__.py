@@ -23,7 +23,10 @@ def main() -> None:
             stream.reconfigure(errors="replace")
     from profiler.cli.app import run
 
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    # A second Ctrl-C while the interpreter winds down: the work is done, its exit code stands.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(code)
 
 
 def _interrupted(_signal: int, _frame: object) -> None:

@@ -2,7 +2,7 @@
 
 python tests/make_guide.py [NAME ...]
 
-Two cases run a real model (how much of a gap is the model, how much is the host), the others a
+One case runs a real model (how much of a gap is the model, how much is the host), the others a
 schedule; the GPU of two of them is the pretend driver of tests/fakes. Run it on a quiet machine.
 """
 
@@ -39,13 +39,11 @@ CASES = (
         "bandwidth-bound",
         (
             "--model",
-            "preset:small",
-            "--dtype",
-            "fp32",
+            "synthetic:ttft_ms=90,itl_ms=11.2,slope_us=4.4,jitter_ms=0.12,weight_mb=2000,kv_kb=800,gb_s=200",
             "--prompt-tokens",
             "64",
             "--output-tokens",
-            "128",
+            "256",
             "--repeats",
             "3",
         ),

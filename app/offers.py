@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from app.run_controller import RunController
 from app.run_state import RunState
 from app.settings import Settings
 
+LOG = logging.getLogger(__name__)
 HINT = "profile"
 
 
@@ -42,7 +44,7 @@ class Offers(QObject):
 
     def look_for_recovered(self, find: Callable[[], list[Path]]) -> None:
         """Ask `find` (in the background) for recordings that a crash cut off; offer the newest."""
-        self._background.submit(find, self._found, lambda _error: None)
+        self._background.submit(find, self._found, _log_error)
 
     def _found(self, paths: list[Path]) -> None:
         self._recovered = paths
@@ -67,7 +69,7 @@ class Offers(QObject):
     def _acknowledge(self) -> None:
         paths, self._recovered = self._recovered, []
         if paths:
-            self._background.submit(lambda: acknowledge_all(paths), lambda _: None, lambda _error: None)
+            self._background.submit(lambda: acknowledge_all(paths), lambda _: None, _log_error)
 
     def _on_put_away(self) -> None:
         if self._showing_hint:
@@ -93,6 +95,10 @@ class Offers(QObject):
             ),
             [(tr("Offers", "Got it"), lambda: self._settings.set_hint_seen(HINT))],
         )
+
+
+def _log_error(error: Exception) -> None:
+    LOG.error("recordings that ended unexpectedly could not be looked after", exc_info=error)
 
 
 def find_recovered() -> list[Path]:

@@ -18,6 +18,9 @@ from app.theme import Palette, apply_theme
 from profiler.config import RunConfig, make_config
 from profiler.errors import DecodescopeError, UsageError
 
+NOT_THERE = ("(not kept)", "(left out)")
+"""What stands for the prompt in a recording without text, and in a private copy."""
+
 
 def share(
     background: Background,
@@ -92,6 +95,8 @@ def recorded_config(path: Path) -> RunConfig:
         config = reader.last_run().get("config")
     if not isinstance(config, dict) or not config:
         raise UsageError(f"{path.name} holds no settings of a run (an imported trace has none).")
+    if any(config.get(key) in NOT_THERE for key in ("prompt", "prompts_file")):
+        raise UsageError(f"{path.name} was kept without its prompt, so that it cannot be repeated.")
     return make_config(dict(config))
 
 

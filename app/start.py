@@ -77,7 +77,8 @@ def run_window(options: Options) -> int:
 
 def _handed_over(name: str, settings: Settings, options: Options) -> bool:
     """Did a window that is open take what this start is for?"""
-    only_a_file = options.config is None and options.page is None
+    results = (options.save, options.screenshot, options.kpi_json)
+    only_a_file = options.config is None and options.page is None and not any(results)
     return only_a_file and settings.second_start() == "window" and hand_over(name, options.session)
 
 

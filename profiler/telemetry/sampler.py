@@ -217,7 +217,8 @@ class Sampler:
     """The thread that calls `SamplerCore.round` on time.
 
     `hz` 0 means off: `start` starts nothing and `wait_first` is true at once. `emit` is called
-    on the sampler's thread, as is `begin` once before the first reading. A sampler is used once. ValueError for a pace outside 0..10.
+    on the sampler's thread, as is `begin` once before the first reading. A sampler is used
+    once. ValueError for a pace outside 0..10.
     """
 
     def __init__(

@@ -128,6 +128,15 @@ def test_a_trace_has_nothing_to_repeat(tmp_path: Path) -> None:
         recorded_config(out)
 
 
+def test_a_session_without_its_prompt_is_not_repeated(tmp_path: Path) -> None:
+    """Else the words that stand for the prompt would be run as one."""
+    out = tmp_path / "t.dscope"
+    options = ("--prompt", "a prompt", "--output-tokens", 4, "--repeats", 1, "--no-keep-text")
+    assert dscope("record", "--model", "synthetic:itl_ms=1", *options, "--out", out).returncode == 0
+    with pytest.raises(UsageError, match="without its prompt"):
+        recorded_config(out)
+
+
 def test_a_recovered_recording_is_offered_once(qtbot: QtBot, tmp_path: Path, recorded: list[Path]) -> None:
     fast, _ = into_library(recorded)
     with bench(qtbot, tmp_path) as b:

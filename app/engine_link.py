@@ -20,6 +20,8 @@ READ_S = 0.5
 """How long a look waits, and thus how late the end of the program is noticed at most."""
 GATHER_S = 0.005
 """Rest after a message. One that is waiting then costs no switch of processes."""
+GATHER_SHARING_S = 0.25
+"""The same while the model has the processors: what comes is drawn some seconds later anyway."""
 
 OnReply = Callable[[ev.Reply], None]
 
@@ -54,6 +56,8 @@ class EngineLink:
         self._waiting: dict[int, OnReply] = {}
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
+        self.sharing = False
+        """Does the model compute on the processors that the window shares? Then waking up counts."""
 
     @property
     def alive(self) -> bool:
@@ -144,7 +148,7 @@ class EngineLink:
                 batch = client.receive(READ_S)
                 if batch:
                     # What belongs together comes in several messages: wake up once for them.
-                    closing.wait(GATHER_S)
+                    closing.wait(GATHER_SHARING_S if self.sharing else GATHER_S)
                 while batch:
                     self._inbox.append(batch)
                     batch = client.receive(0.0)

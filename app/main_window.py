@@ -361,7 +361,7 @@ class MainWindow(QMainWindow):
             title = self.tr("{0} cannot be opened").format(path.name)
             self._show_file_problem(title, error.message, error.detail)
 
-        self._library.open(path, opened, failed)
+        self._library.open(path, opened, failed, self.page.prepare)
 
     def take_second_start(self, path: Path | None) -> None:
         """Another start of the program asks this window to show itself, and a file with it."""

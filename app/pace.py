@@ -2,7 +2,7 @@
 
 A redraw on the machine's own CPU slows the model that is being measured (on 2 cores a 21 ms
 redraw at 10 Hz raised the median gap by a third). So while a CPU run measures, the redraw
-rate follows the measured cost: cost / interval <= 0.7 % of the machine. On a GPU, and when
+rate follows the measured cost: cost / interval <= 0.5 % of the machine. On a GPU, and when
 nothing runs, 30 Hz.
 """
 
@@ -13,10 +13,11 @@ import sys
 from collections import deque
 
 FASTEST_HZ = 30.0
-SLOWEST_HZ = 0.5
-BUDGET = 0.007
-"""Share of the whole machine (all usable CPUs) that drawing may take during a CPU run: a third of
-the 2 % that window, engine and sampler may take together."""
+SLOWEST_HZ = 0.4
+BUDGET = 0.005
+"""Share of the whole machine (all usable CPUs) that drawing may take during a CPU run: a quarter of
+the 2 % that window, engine and sampler may take together. On two CPUs that is a redraw of 25 ms
+every 2.5 s; on eight, one every 0.6 s."""
 
 
 def usable_cpus() -> int:
@@ -38,6 +39,10 @@ class Pace:
         self._costs_s: deque[float] = deque(maxlen=8)
         self.budgeted = False
         """Is a run measuring on the CPU right now?"""
+
+    def forget(self) -> None:
+        """What is drawn from now on is something else, and costs something else."""
+        self._costs_s.clear()
 
     def add_cost(self, cost_s: float) -> None:
         """One redraw took this much processor time, painting included, s."""

@@ -51,7 +51,7 @@ IDLE_TICK_S = 0.1
 QUIET_TICK_S = 0.05
 """Only to see when to draw again."""
 METRICS_EVERY_S = 0.5
-METRICS_EVERY_ON_CPU_S = 2.0
+METRICS_EVERY_ON_CPU_S = 4.0
 KILL_OFFER_S = 2.0
 """A stop that takes longer than this offers "Stop now"."""
 
@@ -431,6 +431,7 @@ class RunController(QObject):
             self._on_gone(gone)
 
     def _keep_pace(self) -> None:
+        self._link.sharing = self.state is RunState.RUNNING and self.on_cpu
         self._redraw.budget(self.active and self.on_cpu)
         interval_s = self.pace.interval_s if self.active else IDLE_TICK_S
         if self._redraw.quiet:
@@ -503,8 +504,7 @@ class RunController(QObject):
         reader = SessionReader.open(Path(event.path), thorough=False)
         logs, self.timeline = self.timeline.logs, reader.timeline()
         self.timeline.logs.extend(logs)
-        for request in self.timeline.iter_requests():
-            len(request)  # reads the steps now: the file is moved when the run is over
+        self.timeline.read_all()  # now: the file is moved when the run is over
         reader.close()
         run = self.timeline.last_run
         if self.active and run is not None:
@@ -552,6 +552,8 @@ class RunController(QObject):
         if state is not self.state:
             self.state = state
             self._drawn_revision = -1
+            if state is RunState.RUNNING:
+                self._redraw.pace.forget()  # the frames of the loading were cheap
             self.state_changed.emit()
             self._keep_pace()
 

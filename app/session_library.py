@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from PySide6.QtCore import QCoreApplication
+
 from app.background import Background
 from profiler.errors import SessionError, UsageError
 from profiler.timeline import Timeline
@@ -37,10 +39,19 @@ class SessionLibrary:
         path: Path,
         opened: Callable[[Timeline], None],
         failed: Callable[[SessionError], None],
+        prepare: Callable[[Timeline], None] | None = None,
     ) -> None:
         """Read a session. The steps of all requests are read at once, so that the file can be
-        moved, or disappear, while it is shown."""
-        self._background.submit(lambda: _read(path), opened, _as_session_error(path, failed))
+        moved, or disappear, while it is shown. `prepare` gets the timeline before `opened`, in the
+        background's thread: for what would hold up the window."""
+
+        def job() -> Timeline:
+            timeline = _read(path)
+            if prepare is not None:
+                prepare(timeline)
+            return timeline
+
+        self._background.submit(job, opened, _as_session_error(path, failed))
 
     def save_as(
         self,
@@ -160,8 +171,7 @@ def _read(path: Path) -> Timeline:
 
     with SessionReader.open(path) as reader:
         timeline = reader.timeline()
-        for request in timeline.iter_requests():
-            len(request)  # reads its steps
+        timeline.read_all()
     return timeline
 
 
@@ -170,7 +180,8 @@ def _as_session_error(path: Path, failed: Callable[[SessionError], None]) -> Cal
         if isinstance(error, UsageError):  # a name or a tag that cannot work
             error = SessionError(error.message, error.detail)
         elif not isinstance(error, SessionError):
-            text = f"{path} cannot be used ({type(error).__name__}); the log says more."
+            words = QCoreApplication.translate("Library", "{0} cannot be used ({1}); the log says more.")
+            text = words.format(path, type(error).__name__)
             error = SessionError(text, repr(error))
         failed(error)
 

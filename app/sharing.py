@@ -127,4 +127,5 @@ def sentence_of(error: Exception) -> str:
     """One sentence for a person."""
     if isinstance(error, DecodescopeError):
         return error.message
-    return f"The file was not written ({type(error).__name__}); the log says more."
+    words = QCoreApplication.translate("Share", "The file was not written ({0}); the log says more.")
+    return words.format(type(error).__name__)

@@ -11,13 +11,13 @@ import signal
 import sys
 from pathlib import Path
 
-from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 
 from app.background import Background
 from app.crash import install_excepthook, route_qt_messages, set_up_log
 from app.dialogs import NoDialogs, QtDialogs
 from app.engine_link import EngineLink
+from app.first_paint import FirstPaint
 from app.main_window import MainWindow
 from app.offers import find_recovered
 from app.options import Options
@@ -25,6 +25,7 @@ from app.run_controller import RunController
 from app.second_start import SecondStarts, hand_over, server_name
 from app.session_library import SessionLibrary
 from app.settings import Settings, settings_path
+from app.signals import Signals
 from app.theme import Theme
 from app.unattended import Unattended
 from profiler import events as ev
@@ -60,16 +61,17 @@ def run_window(options: Options) -> int:
     if options.size is not None:
         window.resize(*options.size)
     unattended = Unattended(window, controller, options, app.exit)
-    _listen_to_signals(unattended, window)
+    signals = Signals({signal.SIGINT: unattended.interrupt, signal.SIGTERM: lambda: _terminate(window)})
     window.set_config(options.config or _last_config(settings))
     window.show()
     starts = SecondStarts(name, window.take_second_start) if listens else None
-    QTimer.singleShot(0, lambda: _begin(window, controller, options, options.session))
+    FirstPaint(window, lambda: _begin(window, controller, options, options.session))
     code = app.exec()
     if starts is not None:
         starts.close()
     window.close()
     controller.close()
+    signals.close()
     if unattended.message and sys.stderr is not None:
         sys.stderr.write(f"decodescope: {unattended.message}\n")
     return code
@@ -136,9 +138,3 @@ def _last_config(settings: Settings) -> RunConfig:
         except UsageError:
             pass  # written by another version
     return RunConfig()
-
-
-def _listen_to_signals(unattended: Unattended, window: MainWindow) -> None:
-    # Python runs the handler at the controller's next tick: Qt's loop alone would never.
-    signal.signal(signal.SIGINT, lambda *_: unattended.interrupt())
-    signal.signal(signal.SIGTERM, lambda *_: _terminate(window))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from PySide6.QtCore import QCoreApplication
 
 from app.charts.bandwidth_marks import BandwidthSeries, BusyWindow
 from app.charts.first_token_bars import FirstTokenBar, Status
@@ -27,6 +28,7 @@ from profiler.config import RunConfig
 from profiler.timeline import Request, Run, Timeline
 from profiler.units import NS_PER_MS, NS_PER_S, format_number
 
+tr = QCoreApplication.translate
 US_PER_MS = 1000
 
 Floats = npt.NDArray[np.float64]
@@ -50,13 +52,28 @@ class Cache:
         return known[1]
 
 
+def filled_cache(timeline: Timeline, run: Run) -> Cache:
+    """A cache with everything that the charts of a run that has ended will ask for. Thread: any."""
+    cache = Cache()
+    for request in run.requests:
+        cache.view(request)
+        mbu_of(run, request, cache)
+    shown_spikes(timeline, run, cache)
+    return cache
+
+
 def request_label(run: Run, request: Request) -> str:
     """`Repeat 2`, `Warm-up 1`, or the label that the recording gave."""
     if request.label:
         return request.label
     same = [other for other in run.requests if other.warmup == request.warmup]
     number = same.index(request) + 1 if request in same else 1
-    return f"{'Warm-up' if request.warmup else 'Repeat'} {number}"
+    return _numbered(request.warmup, number)
+
+
+def _numbered(warmup: bool, number: int) -> str:
+    words = tr("Charts", "Warm-up {0}") if warmup else tr("Charts", "Repeat {0}")
+    return words.format(number)
 
 
 Shows = Callable[[Request], bool]
@@ -166,8 +183,11 @@ def trend_line(run: Run, metrics: dict[str, Any] | None, tokens: int) -> TrendLi
     interval = ""
     bounds = trend.get("slope_ci95_us_per_token")
     if isinstance(bounds, list) and len(bounds) == 2 and None not in bounds:
-        interval = f"95 % CI {format_number(bounds[0], 2)} to {format_number(bounds[1], 2)}"
-    return TrendLine(low, at[0], high, at[1], f"{sign}{format_number(slope, 2)} µs per token", interval)
+        interval = tr("Charts", "95 % CI {0} to {1}").format(
+            format_number(bounds[0], 2), format_number(bounds[1], 2)
+        )
+    words = sign + tr("Charts", "{0} µs per token").format(format_number(slope, 2))
+    return TrendLine(low, at[0], high, at[1], words, interval)
 
 
 def mbu_of(run: Run, request: Request, cache: Cache) -> Floats | None:
@@ -194,8 +214,7 @@ def first_token_bars(run: Run, config: RunConfig | None) -> list[FirstTokenBar]:
         for index in range(len(run.requests), config.total_requests):
             warmup = index < config.warmup
             number = index + 1 if warmup else index - config.warmup + 1
-            label = f"{'Warm-up' if warmup else 'Repeat'} {number}"
-            bars.append(FirstTokenBar(label, warmup=warmup, status="waiting"))
+            bars.append(FirstTokenBar(_numbered(warmup, number), warmup=warmup, status="waiting"))
     return bars
 
 
@@ -288,7 +307,7 @@ def bandwidth_view(
 
 
 def _source_words(source: str | None) -> str:
-    return "measured here" if source == "measured" else source or ""
+    return tr("Charts", "measured here") if source == "measured" else source or ""
 
 
 def _sentence(text: str) -> str:

@@ -16,6 +16,7 @@ from app.pages.chart_data import (
     Cache,
     all_shown,
     bandwidth_view,
+    filled_cache,
     first_token_bars,
     floor_curve,
     mbu_of,
@@ -43,7 +44,7 @@ from app.run_state import Problem, RunState
 from app.widgets import Divider
 from profiler import events as ev
 from profiler.config import RunConfig
-from profiler.timeline import Request, Run
+from profiler.timeline import Request, Run, Timeline
 from profiler.units import format_bytes
 
 
@@ -61,6 +62,7 @@ class ProfilePage(QWidget):
         self._controller = controller
         self._cache = Cache()
         self._cached_for: object = None
+        self._prepared: tuple[object, Cache] | None = None
         self._first_token: tuple[list[FirstTokenBar], float | None] | None = None
         self._turn = False
         self._learned: Run | None = None
@@ -273,7 +275,7 @@ class ProfilePage(QWidget):
         if run is None:
             return
         if self._cached_for is not controller.timeline:
-            self._cached_for, self._cache = controller.timeline, Cache()
+            self._cached_for, self._cache = controller.timeline, self._take_prepared(controller.timeline)
             self._first_token = None
             self.links.reset()
             # Statistics are kept by the requests' names, which another session may have too.
@@ -291,6 +293,19 @@ class ProfilePage(QWidget):
         self.tabs.output.refresh(front, None if front is None else self._cache.view(front))
         self.tabs.set_note(self._text_note(run))
         self.tabs.notes.show_notes((controller.values or {}).get("notes") or run.notes)
+
+    def prepare(self, timeline: Timeline) -> None:
+        """Compute what the charts need of a session that is about to be shown.
+
+        Thread: any; a million tokens take a second, in which the window goes on.
+        """
+        run = timeline.last_run
+        if run is not None:
+            self._prepared = (timeline, filled_cache(timeline, run))
+
+    def _take_prepared(self, timeline: Timeline) -> Cache:
+        prepared, self._prepared = self._prepared, None
+        return prepared[1] if prepared is not None and prepared[0] is timeline else Cache()
 
     def _draw_charts(self, run: Run) -> None:
         controller, cache = self._controller, self._cache

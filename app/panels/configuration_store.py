@@ -17,6 +17,11 @@ FORBIDDEN = '<>:"/\\|?*'
 """Signs that some system does not take in a file's name."""
 
 
+def tr(text: str) -> str:
+    """Translate, in the context of the configurations."""
+    return QCoreApplication.translate("Configurations", text)
+
+
 def to_trash(path: Path) -> None:
     """Move a file to the system's trash. UsageError when there is none."""
     from send2trash import send2trash
@@ -24,9 +29,7 @@ def to_trash(path: Path) -> None:
     try:
         send2trash(str(path))
     except OSError as error:
-        sentence = QCoreApplication.translate(
-            "Configurations", "{0} could not be moved to the trash; delete it in its folder."
-        )
+        sentence = tr("{0} could not be moved to the trash; delete it in its folder.")
         raise UsageError(sentence.format(path.name), str(error)) from None
 
 
@@ -104,13 +107,13 @@ def name_problem(name: str) -> str | None:
     """Why a name cannot be that of a file on every system; None: it can."""
     name = name.strip()
     if not name:
-        return "Give the configuration a name."
+        return tr("Give the configuration a name.")
     if len(name) > NAME_CHARS:
-        return f"The name is too long; give at most {NAME_CHARS} signs."
+        return tr("The name is too long; give at most {0} signs.").format(NAME_CHARS)
     if name.startswith(".") or name.endswith(".") or not name.isprintable():
-        return "The name cannot begin or end with a point, or hold line breaks."
+        return tr("The name cannot begin or end with a point, or hold line breaks.")
     if any(sign in FORBIDDEN for sign in name):
-        return f"The name cannot hold {' '.join(FORBIDDEN)}; choose another one."
+        return tr("The name cannot hold {0}; choose another one.").format(" ".join(FORBIDDEN))
     return None
 
 

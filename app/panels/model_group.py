@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QLineEdit, QProgressBar, QWidget
 
 from app.panels.estimate import count_words
@@ -40,7 +40,7 @@ class ModelGroup(Group):
 
     def __init__(self) -> None:
         super().__init__(self.tr("Model"))
-        self._known: list[tuple[str, str]] = [(name, text) for name, text in BUILT_IN]
+        self._known: list[tuple[str, str]] = [(name, self.tr(text)) for name, text in BUILT_IN]
         self._notes: dict[str, str] = {}
         self._recent: list[str] = []
         self._model = "preset:small"
@@ -262,7 +262,8 @@ def info_line(value: dict[str, Any]) -> str:
     parts: list[str] = []
     parameters = value.get("parameters")
     if isinstance(parameters, (int, float)):
-        parts.append(f"{count_words(parameters)} parameters")
+        words = QCoreApplication.translate("ModelGroup", "{0} parameters")
+        parts.append(words.format(count_words(parameters)))
     weights = value.get("weight_bytes")
     if isinstance(weights, (int, float)):
         dtype = value.get("dtype")

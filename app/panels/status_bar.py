@@ -62,7 +62,7 @@ class StatusBar(QWidget):
         tip(self.own_cost, sentence)
         set_text(self.pace, self._pace(controller))
         why = self.tr(
-            "While the model computes on the CPU, the window draws only as often as costs 0.7 % of the machine."
+            "While the model computes on the CPU, the window draws only as often as costs 0.5 % of the machine."
         )
         self.pace.set_tip(why if controller.pace.budgeted else "")
         for part, text in zip(self._right, environment_words(controller), strict=True):

@@ -32,6 +32,7 @@ NO_RATIO: dict[str, Any] = {
     "itl_mean_ratio_ci95": None,
     "itl_p50_ratio": None,
     "itl_p99_ratio": None,
+    "itl_p99_undisturbed_ratio": None,
     "others_cpu_pct": None,
     "blocks": 0,
 }
@@ -160,7 +161,7 @@ def percent(ratio: float) -> str:
 def _show(variants: Sequence[dict[str, Any]]) -> None:
     names = {"full": "full road", "no_sampler": "without sampler", "window": "with a window"}
     table = Table(box=None, pad_edge=False)
-    for heading in ("against the bare loop", "ITL mean", "95 %", "p50", "p99", "our CPU share", "blocks"):
+    for heading in ("against the bare loop", "ITL mean", "95 %", "p50", "p99", "p99 undisturbed", "our CPU share", "blocks"):
         table.add_column(heading)
     for row in variants:
         if row["itl_mean_ratio"] is None:
@@ -173,6 +174,7 @@ def _show(variants: Sequence[dict[str, Any]]) -> None:
             f"{percent(low)} to {percent(high)}",
             percent(row["itl_p50_ratio"]),
             percent(row["itl_p99_ratio"]),
+            "-" if row["itl_p99_undisturbed_ratio"] is None else percent(row["itl_p99_undisturbed_ratio"]),
             f"{row['others_cpu_pct']:.1f} % of the machine",
             str(row["blocks"]),
         )

@@ -201,7 +201,10 @@ class Engine:
 
     def redraws(self, intervals: Iterable[Sequence[int]]) -> None:
         """The window was drawing in these (start, end) intervals, ns."""
-        self._recordings.write([ev.Interval("redraw", start, end) for start, end in intervals])
+        events = [ev.Interval("redraw", start, end) for start, end in intervals]
+        if self._job is not None and self._job.own_cost is not None:
+            self._job.own_cost.disturbed(events)
+        self._recordings.write(events)
 
     def parent_gone(self) -> None:
         """The window's process has ended: stop the run, close the file, end."""
@@ -296,6 +299,8 @@ class Engine:
             return  # the first reading waits for the file
         batch = [self._sampled.popleft() for _ in range(len(self._sampled))]
         if batch:
+            if self._job is not None and self._job.own_cost is not None:
+                self._job.own_cost.disturbed(batch)
             self._emit(batch)
 
     def _emit(self, events: Sequence[ev.Event], *, record: bool = True) -> None:

@@ -11,12 +11,14 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import psutil
 
 from profiler import events as ev
 from profiler.analysis.overhead import BARE, overhead_ratios
 from profiler.paths import own_cost_file
 from profiler.telemetry.hardware import cpu_model, usable_cpus
+from profiler.timeline import Timeline, overlaps
 from profiler.units import NS_PER_S
 from profiler.worker.blocks import VARIANT_STAGE
 
@@ -72,6 +74,8 @@ class OwnCost:
         self._wall_ns: dict[str, int] = {}
         self._cpu_ns: dict[str, int] = {}
         self._blocks: list[tuple[int, str, list[int]]] = []
+        self._stamps: list[list[int]] = []
+        self._intervals: list[tuple[int, int]] = []
         self.done = False
 
     @property
@@ -86,11 +90,30 @@ class OwnCost:
             if isinstance(event, ev.Progress) and event.stage == VARIANT_STAGE:
                 self._switch(event.text)
             elif isinstance(event, ev.Fact) and event.key == "overhead_blocks":
-                self._blocks += [(cycle, name, gaps) for cycle, name, gaps in event.value]
+                for cycle, name, stamps in event.value:
+                    self._blocks.append((cycle, name, np.diff(stamps).tolist()))
+                    self._stamps.append(stamps)
                 self._judge()
             else:
                 rest.append(event)
         return rest
+
+    def disturbed(self, events: Sequence[ev.Event]) -> None:
+        """Take down when the sampler read and the window drew (both on this process's clock)."""
+        self._intervals += [
+            (event.t_ns, event.end_ns)
+            for event in events
+            if isinstance(event, ev.Interval) and event.kind in Timeline.DISTURBING
+        ]
+
+    def _alone(self) -> list[list[bool]]:
+        """Of every gap of every block: was it left alone by sampler and window?"""
+        intervals = np.array(sorted(self._intervals), np.int64).reshape(-1, 2)
+        result = []
+        for stamps in self._stamps:
+            t_ns = np.array(stamps, np.int64)
+            result.append((~overlaps(t_ns[:-1], t_ns[1:], intervals[:, 0], intervals[:, 1])).tolist())
+        return result
 
     def _switch(self, variant: str) -> None:
         self._account()
@@ -133,12 +156,12 @@ class OwnCost:
     def result(self) -> list[dict[str, Any]]:
         """One row a variant, `bare` left out: the ratios and the share of our other processes."""
         self._account()
-        cpus = usable_cpus()
+        cpus, alone = usable_cpus(), self._alone()
         rows = []
         for name in self.variants:
             if name == BARE:
                 continue
             wall_ns = self._wall_ns.get(name, 0)
             share = 100 * self._cpu_ns.get(name, 0) / wall_ns / cpus if wall_ns else None
-            rows.append({"variant": name, **overhead_ratios(self._blocks, name), "others_cpu_pct": share})
+            rows.append({"variant": name, **overhead_ratios(self._blocks, name, alone), "others_cpu_pct": share})
         return rows

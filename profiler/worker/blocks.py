@@ -30,7 +30,7 @@ VARIANT_STAGE = "variant"
 class BlockOutbox:
     """Stands between the decoder and the outbox and switches at block boundaries.
 
-    Used by the decoder's thread like an `Outbox`. `blocks` collects (cycle, variant, gaps_ns).
+    Used by the decoder's thread like an `Outbox`. `blocks` collects (cycle, variant, stamps in ns).
     """
 
     def __init__(self, outbox: Outbox, variants: Sequence[str], rng: random.Random, cycle0: int) -> None:
@@ -54,9 +54,7 @@ class BlockOutbox:
 
     def _switch(self, t_ns: int) -> None:
         if self._variant:
-            stamps = self._stamps
-            gaps = [b - a for a, b in zip(stamps[SETTLE:], stamps[SETTLE + 1 :], strict=False)]
-            self.blocks.append((self._cycle, self._variant, gaps))
+            self.blocks.append((self._cycle, self._variant, self._stamps[SETTLE:]))
         if not self._order:
             self._cycle += 1
             self._order = self._variants[:]

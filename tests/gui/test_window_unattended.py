@@ -21,14 +21,25 @@ def start(*arguments: Any) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=environment(QT_QPA_PLATFORM="offscreen"),
+        env=environment(QT_QPA_PLATFORM="offscreen", PYTHONFAULTHANDLER="1"),
     )
+
+
+def errors_at_the_end(process: subprocess.Popen[str], timeout_s: float) -> str:
+    """Standard error of a program that ends by itself; where all its threads are if it does not."""
+    try:
+        return process.communicate(timeout=timeout_s)[1]
+    except subprocess.TimeoutExpired:
+        if process.poll() is not None:
+            raise AssertionError("the program has ended, but a child of it holds its standard error") from None
+        process.send_signal(signal.SIGABRT)
+        raise AssertionError(f"the program hangs:\n{process.communicate(timeout=20)[1]}") from None
 
 
 def window(*arguments: Any, timeout_s: float = 120) -> tuple[int, str]:
     """Exit code and standard error; no traceback may reach the user."""
     process = start(*arguments)
-    _, errors = process.communicate(timeout=timeout_s)
+    errors = errors_at_the_end(process, timeout_s)
     assert "Traceback" not in errors, errors
     return process.returncode, errors
 
@@ -125,9 +136,10 @@ def test_interrupt_keeps_the_session_and_exits_with_130(tmp_path: Path, home: Pa
         wait_until(lambda: list((home / "sessions").glob("*.dscope")), 60, "the recording")
         children = descendants(process.pid)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        errors = errors_at_the_end(process, 60)
     finally:
         process.kill()
+        process.communicate()
     assert process.returncode == 130
     assert "Traceback" not in errors
     report = json.loads(dscope("report", out, "--json").stdout)["runs"][0]
@@ -141,9 +153,10 @@ def test_terminate_closes_the_file_and_leaves_no_process(tmp_path: Path, home: P
         wait_until(lambda: list((home / "sessions").glob("*.dscope")), 60, "the recording")
         children = descendants(process.pid)
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+        errors_at_the_end(process, 60)
     finally:
         process.kill()
+        process.communicate()
     (recording,) = (home / "sessions").glob("*.dscope")
     assert dscope("verify", recording).returncode == 0
     report = json.loads(dscope("report", recording, "--json").stdout)["runs"][0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QGridLayout, QScrollArea, QSplitter, QWidget
 
 from app.charts.bandwidth import BandwidthChart
@@ -47,6 +47,9 @@ from profiler.config import RunConfig
 from profiler.timeline import Request, Run, Timeline
 from profiler.units import format_bytes
 
+MANY_STEPS = 100_000
+"""A session with more is drawn in two goes, the latency chart first: the window answers in between."""
+
 
 class ProfilePage(QWidget):
     """Everything about one run. Draws when the controller says so."""
@@ -65,6 +68,9 @@ class ProfilePage(QWidget):
         self._prepared: tuple[object, Cache] | None = None
         self._first_token: tuple[list[FirstTokenBar], float | None] | None = None
         self._turn = False
+        self._rest_of_drawing = QTimer(self)
+        self._rest_of_drawing.setSingleShot(True)
+        self._rest_of_drawing.timeout.connect(self.refresh)
         self._learned: Run | None = None
         self._needed_bytes: float | None = None
         self.run_box = RunBox()
@@ -274,7 +280,8 @@ class ProfilePage(QWidget):
         self.tabs.log.refresh(controller.timeline.logs, controller.log_origin_ns)
         if run is None:
             return
-        if self._cached_for is not controller.timeline:
+        first = self._cached_for is not controller.timeline
+        if first:
             self._cached_for, self._cache = controller.timeline, self._take_prepared(controller.timeline)
             self._first_token = None
             self.links.reset()
@@ -284,6 +291,10 @@ class ProfilePage(QWidget):
         if run.status != "running" and self.links.frozen:
             self.links.run_over()
         if self.links.frozen:
+            return
+        if first and run.status != "running" and sum(map(len, run.requests)) > MANY_STEPS:
+            self._draw_token_latency(run)
+            self._rest_of_drawing.start(0)
             return
         self._draw_charts(run)
         begun = [request for request in run.requests if len(request)]
@@ -307,11 +318,9 @@ class ProfilePage(QWidget):
         prepared, self._prepared = self._prepared, None
         return prepared[1] if prepared is not None and prepared[0] is timeline else Cache()
 
-    def _draw_charts(self, run: Run) -> None:
-        controller, cache = self._controller, self._cache
+    def _draw_token_latency(self, run: Run) -> None:
+        controller, cache, tokens = self._controller, self._cache, self._tokens(run)
         metrics = (controller.values or {}).get("metrics")
-        tokens = output_length(run, controller.config.output_tokens if controller.config else None)
-        planned = controller.config if run.status == "running" else None
         shows = all_shown if self.links.only is None else self.links.shows
         front = self.links.focus(run)
         self.token_latency.refresh(
@@ -324,6 +333,16 @@ class ProfilePage(QWidget):
             target_ms=self.setup.targets.itl_p99_ms,
             trend=trend_line(run, metrics, tokens) if controller.values_final else None,
         )
+
+    def _tokens(self, run: Run) -> int:
+        config = self._controller.config
+        return output_length(run, config.output_tokens if config else None)
+
+    def _draw_charts(self, run: Run) -> None:
+        controller = self._controller
+        metrics = (controller.values or {}).get("metrics")
+        planned = controller.config if run.status == "running" else None
+        self._draw_token_latency(run)
         bars = first_token_bars(run, planned)
         limit = ((metrics or {}).get("mbu") or {}).get("ttft_floor_ms")
         reached = ((metrics or {}).get("ttft_ms") or {}).get("p50")
@@ -336,7 +355,7 @@ class ProfilePage(QWidget):
         self._turn = not self._turn
         sparing = controller.pace.budgeted and run.status == "running"
         if self._turn or not sparing:
-            self._draw_bandwidth(run, tokens)
+            self._draw_bandwidth(run, self._tokens(run))
         if not self._turn or not sparing:
             self.telemetry.refresh(*telemetry_view(controller.timeline, run, planned, controller.now_ns()))
 

@@ -162,3 +162,42 @@ def test_terminate_closes_the_file_and_leaves_no_process(tmp_path: Path, home: P
     report = json.loads(dscope("report", recording, "--json").stdout)["runs"][0]
     assert report["status"] == "stopped"
     assert all_gone(children, 20)
+
+
+TERMINATED_WITHIN_A_WRITE = """
+import os, signal, sys
+from profiler.engine.client import EngineClient
+
+write, asked = EngineClient._write, []
+
+def write_and_terminate(self, command):
+    if command["verb"] == "redraw" and not asked:
+        asked.append(True)
+        os.kill(os.getpid(), signal.SIGTERM)
+        sum(range(100_000))  # Python may run its handlers between any two of these
+    write(self, command)
+
+if __name__ == "__main__":
+    EngineClient._write = write_and_terminate
+    from app.__main__ import main
+    sys.exit(main())
+"""
+
+
+def test_terminate_while_the_lock_of_the_pipe_is_held(tmp_path: Path, home: Path) -> None:
+    script = tmp_path / "window.py"
+    script.write_text(TERMINATED_WITHIN_A_WRITE)
+    process = subprocess.Popen(
+        [sys.executable, str(script), "--model", f"{SYNTHETIC},rate=20", "--output-tokens", "4000", "--autostart"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(QT_QPA_PLATFORM="offscreen", PYTHONFAULTHANDLER="1"),
+    )
+    try:
+        errors_at_the_end(process, 60)
+    finally:
+        process.kill()
+        process.communicate()
+    assert process.returncode == 0
+    assert all(dscope("verify", path).returncode == 0 for path in (home / "sessions").glob("*.dscope"))

@@ -28,6 +28,7 @@ class Actions:
     settings: QAction
     undo: QAction
     search: QAction
+    definitions: QAction
     help: QAction
     quit: QAction
 
@@ -58,6 +59,7 @@ def make_actions(window: QWidget) -> Actions:
         settings=action(tr("Actions", "Settings…"), "Ctrl+,"),
         search=action(tr("Actions", "Search sessions"), "Ctrl+F"),
         undo=action(tr("Actions", "Undo"), "Ctrl+Z"),
+        definitions=action(tr("Actions", "All definitions…")),
         help=action(tr("Actions", "Help"), "F1"),
         quit=action(tr("Actions", "Quit"), "Ctrl+Q"),
     )

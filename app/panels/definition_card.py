@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QGuiApplication, QKeyEvent, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QWidget
 
-from app.panels.definition_facts import CardFacts, Tag
 from app.panels.parts import column, row, set_text, tip
 from app.theme import DARK, Palette
 from app.widgets import Button, Divider, IconButton, make_label
+
+if TYPE_CHECKING:
+    from app.panels.definition_facts import CardFacts, Tag
 
 WIDTH = 384
 SHADOW_PX = 14
@@ -22,6 +26,8 @@ class DefinitionCard(QWidget):
     """One card over the page. Esc and the x close it; `closed` is sent each time it goes."""
 
     closed = Signal()
+    all_asked = Signal()
+    """The other definitions are wanted, too."""
 
     def __init__(self, host: QWidget) -> None:
         super().__init__(host)
@@ -46,9 +52,11 @@ class DefinitionCard(QWidget):
         self._tag_lines = column(spacing=6)
         self._tags: list[QWidget] = []
         self.copy_button = Button(self.tr("Copy definition"), "link")
+        self.all_button = Button(self.tr("All definitions"), "link")
         self._lay_out()
         self.close_button.clicked.connect(self.dismiss)
         self.copy_button.clicked.connect(self._copy)
+        self.all_button.clicked.connect(self.all_asked)
         self.hide()
 
     def _lay_out(self) -> None:
@@ -72,6 +80,7 @@ class DefinitionCard(QWidget):
         foot = row()
         foot.addWidget(self.copy_button)
         foot.addStretch(1)
+        foot.addWidget(self.all_button)
         stack.addLayout(foot)
 
     # -- what it shows ------------------------------------------------------------------------

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from app.panels.definition_card import DefinitionCard
-from app.panels.definition_facts import card_facts
 from app.panels.kpi_strip import KpiStrip
 from app.panels.kpi_values import kpi_names
 from app.run_controller import RunController
@@ -14,6 +13,9 @@ from app.run_controller import RunController
 
 class Definitions(QObject):
     """One card at a time over `host`, for the tiles of `strip`."""
+
+    all_asked = Signal(str)
+    """All definitions are wanted; the name of the metric whose card was open."""
 
     def __init__(self, host: QWidget, strip: KpiStrip, controller: RunController) -> None:
         super().__init__(host)
@@ -24,6 +26,7 @@ class Definitions(QObject):
         """The tile whose card is open."""
         strip.definition_asked.connect(self.toggle)
         self.card.closed.connect(self._closed)
+        self.card.all_asked.connect(self._ask_for_all)
         controller.metrics_changed.connect(self._refresh)
 
     def toggle(self, key: str) -> None:
@@ -39,6 +42,13 @@ class Definitions(QObject):
         self._refresh()
         self.card.open_at(tile, tile.info_x)
 
+    def _ask_for_all(self) -> None:
+        from app.panels.definition_facts import definition_of
+
+        name = "" if self.key is None else definition_of(self.key).name
+        self.card.dismiss()
+        self.all_asked.emit(name)
+
     def _closed(self) -> None:
         if self.key is not None:
             self._strip.tiles[self.key].set_open(False)
@@ -47,6 +57,9 @@ class Definitions(QObject):
     def _refresh(self) -> None:
         if self.key is None:
             return
+        # Here: a card that nobody opened needs neither the other tools' definitions nor the shapes.
+        from app.panels.definition_facts import card_facts
+
         controller = self._controller
         reports = None
         if controller.values_final and controller.values is not None:

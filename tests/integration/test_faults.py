@@ -94,7 +94,7 @@ def one_engine_kill(folder: Path, delay_s: float) -> None:
 def test_kill_of_the_engine(tmp_path: Path) -> None:
     rng = random.Random(12)
     moments = [rng.uniform(0, 1.5) for _ in range(ROUNDS)]
-    with ThreadPoolExecutor(4) as pool:
+    with ThreadPoolExecutor(2) as pool:
         list(pool.map(one_engine_kill, (tmp_path / str(i) for i in range(ROUNDS)), moments))
 
 
@@ -146,7 +146,7 @@ def test_kill_of_the_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("PYTHONPATH", f"{tests}:{tests.parent}")
     rng = random.Random(13)
     moments = [rng.uniform(0, 1.5) for _ in range(ROUNDS)]
-    with ThreadPoolExecutor(4) as pool:
+    with ThreadPoolExecutor(2) as pool:
         list(
             pool.map(one_holder_kill, (tmp_path / str(i) for i in range(ROUNDS)), moments, [script] * ROUNDS)
         )

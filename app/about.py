@@ -23,7 +23,7 @@ SHOWN = ("Python", "PySide6-Essentials", "pyqtgraph", "torch", "transformers", "
 """Versions in the dialog; the copied report has all."""
 LICENCES = (
     ("PySide6, Qt", "LGPL-3.0-only"),
-    ("pyqtgraph, rich, typer, pydantic, plotly, platformdirs, gguf", "MIT"),
+    ("pyqtgraph, rich, typer, plotly, platformdirs, gguf", "MIT"),
     ("torch, numpy, scipy, psutil, nvidia-ml-py, Send2Trash", "BSD-3-Clause and others"),
     ("transformers, accelerate", "Apache-2.0"),
     ("Inter, JetBrains Mono (fonts)", "OFL-1.1"),

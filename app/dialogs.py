@@ -60,7 +60,7 @@ class QtDialogs:
         return _ask(
             parent,
             tr("Dialogs", "{0} exists.").format(path.name),
-            tr("Dialogs", "Replacing it deletes the session that it holds."),
+            tr("Dialogs", "Replacing it deletes what it holds."),
             tr("Dialogs", "Replace"),
             tr("Dialogs", "Cancel"),
         )

@@ -7,35 +7,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QObject, QTimer
+from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QWidget
 
-PATIENCE_MS = 1000
-"""A window that nobody sees (minimised at its start) is never drawn: go on after this."""
+LOOK_MS = 2
+PATIENCE_LOOKS = 500
+"""A window that nobody sees (minimised at its start) is never drawn: go on after a second or so."""
 
 
 class FirstPaint(QObject):
-    """Calls `painted` once, from the event loop, after `window` was drawn first. Thread: GUI."""
+    """Calls `painted` once, from the event loop, after `window` was drawn first.
+
+    Looks every 2 ms: an event filter would be asked of thousands of events meanwhile. Thread: GUI.
+    """
 
     def __init__(self, window: QWidget, painted: Callable[[], None]) -> None:
         super().__init__(window)
-        self._painted: Callable[[], None] | None = painted
         self._window = window
-        window.installEventFilter(self)
-        # The whole window is drawn in one go: the event loop comes after its last widget.
-        self._after = QTimer(self)
-        self._after.setSingleShot(True)
-        self._after.timeout.connect(self._tell)
-        self._after.start(PATIENCE_MS)
+        self._painted = painted
+        self._looks = 0
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self._look)
+        self._timer.start(LOOK_MS)
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if watched is self._window and event.type() == QEvent.Type.Paint:
-            self._window.removeEventFilter(self)
-            self._after.start(0)
-        return False
-
-    def _tell(self) -> None:
-        painted, self._painted = self._painted, None
-        if painted is not None:
-            painted()
-        self.deleteLater()
+    def _look(self) -> None:
+        self._looks += 1
+        handle = self._window.windowHandle()
+        # Qt draws a window in the very event that exposes it.
+        if (handle is not None and handle.isExposed()) or self._looks >= PATIENCE_LOOKS:
+            self._timer.stop()
+            self._painted()

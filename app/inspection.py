@@ -1,4 +1,7 @@
-"""Asking the engine about a model while the user is still choosing: debounced, newest wins."""
+"""Asking the engine about a model while the user is still choosing: debounced, newest wins.
+
+The engine is also told to make ready for such a run, so that it begins at once.
+"""
 
 from __future__ import annotations
 
@@ -58,3 +61,4 @@ class Inspector:
             device=config.device,
             trust_remote_code=config.trust_remote_code,
         )
+        self._link.send("warm", config=config.to_dict())

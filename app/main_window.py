@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, QSize, Qt, QUrl
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QMainWindow, QMenu, QWidget
 
-from app.about import show_about
 from app.actions import make_actions
 from app.dialogs import Dialogs
 from app.new_window import start_another_window
 from app.offers import Offers
-from app.other_reports import Reports
 from app.own_cost import BUDGET_S, own_cost_config
 from app.pages.profile import ProfilePage
 from app.pages.stack import PageStack
 from app.panels.nav_rail import NavRail
 from app.panels.offer import Offer
-from app.panels.other_tools_dialog import OtherToolsDialog
 from app.panels.parts import column, row
-from app.panels.settings_dialog import SettingsDialog
-from app.panels.share_dialog import ShareDialog
 from app.panels.status_bar import StatusBar
 from app.panels.top_bar import TopBar, session_title
 from app.resources import app_icon
@@ -31,15 +27,19 @@ from app.run_controller import RunController
 from app.run_state import RunState
 from app.session_library import SUFFIX, SessionLibrary, with_suffix
 from app.settings import Settings
-from app.sharing import open_share_dialog, recorded_config, sentence_of
 from app.theme import Palette, Theme, apply_theme
 from app.widgets import Divider
 from profiler import events as ev
 from profiler.config import RunConfig
 from profiler.errors import SessionError
 from profiler.paths import library_dir
-from profiler.session.trash import HandedOver
 from profiler.timeline import Timeline
+
+if TYPE_CHECKING:
+    # Dialogs and other pages are imported when they are asked for: the first paint comes first.
+    from app.other_reports import Reports
+    from app.panels.share_dialog import ShareDialog
+    from profiler.session.trash import HandedOver
 
 MIN_SIZE = (1180, 720)
 DESIGN_SIZE = (1440, 900)
@@ -138,6 +138,8 @@ class MainWindow(QMainWindow):
 
     def export(self, path: Path | None = None) -> None:
         """Ask how to export a session: that at `path`, else the one that is shown."""
+        from app.sharing import open_share_dialog
+
         source = path or self._controller.document.path
         if source is None:
             return
@@ -180,6 +182,8 @@ class MainWindow(QMainWindow):
 
     def repeat(self, path: Path) -> None:
         """Show the settings of a recorded session's last run, and start them."""
+        from app.sharing import recorded_config, sentence_of
+
         if self._controller.active:
             return
 
@@ -235,6 +239,8 @@ class MainWindow(QMainWindow):
         self.status.own_cost_asked.connect(lambda at: self._popup([actions.own_cost], at, above=True))
         actions.toggle_setup.triggered.connect(self._toggle_setup)
         actions.help.triggered.connect(self._show_help)
+        actions.definitions.triggered.connect(lambda: self.show_definitions())
+        self.page.definitions.all_asked.connect(self.show_definitions)
         actions.quit.triggered.connect(self.close)
         self.rail.help_asked.connect(self._popup_help)
         self.rail.settings_asked.connect(self.show_settings)
@@ -293,7 +299,7 @@ class MainWindow(QMainWindow):
         config = self.page.start()
         if config is not None:
             self.problem_message = None
-            self._settings.remember_config(config.model_dump(mode="json"))
+            self._settings.remember_config(config.to_dict())
             self._settings.remember_model(config.model)
             self.page.setup.model.set_recent(self._settings.recent_models())
 
@@ -303,6 +309,8 @@ class MainWindow(QMainWindow):
 
     def show_as_others(self) -> None:
         """Open the shown run's figures as other tools would report them (when it is over)."""
+        from app.panels.other_tools_dialog import OtherToolsDialog
+
         title = session_title(self._controller)
 
         def show(reports: Reports) -> None:
@@ -311,6 +319,14 @@ class MainWindow(QMainWindow):
             dialog.show()
 
         self._controller.as_others(show)
+
+    def show_definitions(self, name: str = "") -> None:
+        """Open all definitions, `name` (a metric of the report) chosen."""
+        from app.panels.definitions_dialog import DefinitionsDialog
+
+        dialog = DefinitionsDialog(self, name)
+        apply_theme(dialog, self._theme.palette)
+        dialog.show()
 
     def _copy_figures(self) -> None:
         QGuiApplication.clipboard().setText(self.page.kpis.as_text())
@@ -466,6 +482,8 @@ class MainWindow(QMainWindow):
 
     def show_settings(self) -> None:
         """Open the settings; every choice takes effect while the dialog is open."""
+        from app.panels.settings_dialog import SettingsDialog
+
         dialog = SettingsDialog(self._settings, self._theme.mode, self)
         dialog.theme_chosen.connect(self._set_theme)
         apply_theme(dialog, self._theme.palette)
@@ -479,7 +497,7 @@ class MainWindow(QMainWindow):
     def _popup_help(self) -> None:
         item = self.rail.help_item
         at = item.mapToGlobal(QPoint(item.width(), item.height()))
-        self._popup([self.actions_.help, self.actions_.own_cost], at, above=True)
+        self._popup([self.actions_.help, self.actions_.definitions, self.actions_.own_cost], at, above=True)
 
     def _popup(self, actions: list[QAction], at: QPoint, above: bool = False) -> None:
         menu = QMenu(self)
@@ -488,6 +506,8 @@ class MainWindow(QMainWindow):
         menu.popup(at - QPoint(0, menu.sizeHint().height()) if above else at)
 
     def _show_help(self) -> None:
+        from app.about import show_about
+
         show_about(self, self._controller.machine, self._controller.timeline.logs, self._theme.palette)
 
     def close_without_asking(self) -> None:

@@ -56,6 +56,7 @@ def build_parser() -> argparse.ArgumentParser:
         argument_default=argparse.SUPPRESS,
         allow_abbrev=False,
     )
+    parser.add_argument("--version", action=_Version, nargs=0, help="say the version and end")
     parser.add_argument("session", nargs="?", metavar="FILE.dscope", help="open a saved session")
     run = parser.add_argument_group("the run, as in `dscope record`")
     run.add_argument("--model", help="preset:NAME, demo, a folder, a .gguf file, a config.json or a hub id")
@@ -97,6 +98,16 @@ def build_parser() -> argparse.ArgumentParser:
     window.add_argument("--new-window", action="store_true", help="do not use a window that is open")
     window.add_argument("--page", choices=("profile", "compare", "sessions"), help="the page to show first")
     return parser
+
+
+class _Version(argparse.Action):
+    """Reads the version only when it is asked for: every start of the window makes a parser."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from profiler.version import version
+
+        print(f"decodescope {version()}")
+        parser.exit()
 
 
 def _text_scale(text: str) -> float:

@@ -159,6 +159,11 @@ class RunController(QObject):
         return self._link.alive
 
     @property
+    def engine_pid(self) -> int | None:
+        """The engine's process; None without one."""
+        return self._link.pid
+
+    @property
     def run(self) -> Run | None:
         """The run that is shown: the live one, or the last of the opened file."""
         return None if self._run_no is None else self.timeline.runs.get(self._run_no)
@@ -234,7 +239,7 @@ class RunController(QObject):
         if self.active:
             return
         self._prepare(config)
-        values = config.model_dump(mode="json")
+        values = config.to_dict()
         if not self._link.send("run", self._on_run_reply, config=values, name=config.name):
             self._fail(Problem(no_engine(), where="engine"))
 
@@ -259,7 +264,7 @@ class RunController(QObject):
         sent = self._link.send(
             "overhead",
             over,
-            config=config.model_dump(mode="json"),
+            config=config.to_dict(),
             variants=["bare", "window"],
             budget_s=budget_s,
             window_pid=os.getpid(),

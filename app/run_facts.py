@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import ValidationError
-
-from profiler.config import RunConfig
+from profiler.config import FIELDS, RunConfig
+from profiler.errors import UsageError
 from profiler.timeline import Run
 
 
@@ -32,10 +31,10 @@ def config_of(run: Run | None) -> RunConfig | None:
     """The configuration of a recorded run; None where there is none (an imported trace)."""
     if run is None:
         return None
-    known = {name: value for name, value in run.config.items() if name in RunConfig.model_fields}
+    known = {name: value for name, value in run.config.items() if name in FIELDS}
     try:
         return RunConfig(**known)
-    except ValidationError:
+    except UsageError:
         return None
 
 

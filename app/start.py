@@ -5,6 +5,7 @@ Kept apart from `__main__`, whose import must cost nothing.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -47,7 +48,7 @@ def run_window(options: Options) -> int:
     app.setApplicationDisplayName("Decodescope")
     app.setDesktopFileName("decodescope")
     theme = Theme(options.theme or settings.theme())
-    theme.install(app)
+    theme.install(app, sheet=False)
     listens = not options.unattended
     name = server_name(path.parent)
     if listens and not options.new_window and _handed_over(name, settings, options):
@@ -63,12 +64,19 @@ def run_window(options: Options) -> int:
     unattended = Unattended(window, controller, options, app.exit)
     signals = Signals({signal.SIGINT: unattended.interrupt, signal.SIGTERM: lambda: _terminate(window)})
     window.set_config(options.config or _last_config(settings))
+    theme.put_on_sheet(app)
+    starts: list[SecondStarts] = []
+
+    def painted() -> None:
+        if listens:
+            starts.append(SecondStarts(name, window.take_second_start))
+        _begin(window, controller, options, options.session)
+
+    FirstPaint(window, painted)
     window.show()
-    starts = SecondStarts(name, window.take_second_start) if listens else None
-    FirstPaint(window, lambda: _begin(window, controller, options, options.session))
     code = app.exec()
-    if starts is not None:
-        starts.close()
+    for listening in starts:
+        listening.close()
     window.close()
     controller.close()
     signals.close()
@@ -92,6 +100,7 @@ def _scale(text_scale: float) -> None:
 
 def _begin(window: MainWindow, controller: RunController, options: Options, session: Path | None) -> None:
     """After the first paint: the engine, the file to open, the run to start."""
+    gc.enable()
     controller.start_engine()
     if options.page is not None:
         window.show_page(options.page)

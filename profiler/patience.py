@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 
 def be_patient() -> None:
@@ -22,8 +23,15 @@ def be_prompt() -> None:
         _ask(os.SCHED_OTHER)
 
 
-def _ask(policy: int) -> None:
+def all_prompt() -> None:
+    """Undo `be_patient` for every thread of this process: some that libraries started inherited it."""
+    if hasattr(os, "sched_setscheduler"):
+        for thread in Path("/proc/self/task").iterdir():
+            _ask(os.SCHED_OTHER, int(thread.name))
+
+
+def _ask(policy: int, thread: int = 0) -> None:
     try:
-        os.sched_setscheduler(0, policy, os.sched_param(0))  # 0: the calling thread
+        os.sched_setscheduler(thread, policy, os.sched_param(0))  # 0: the calling thread
     except OSError:
         pass

@@ -60,7 +60,7 @@ def settings(model: str, **values: Any) -> dict[str, Any]:
     }
     if "prompt" in values or "prompts_file" in values:
         del defaults["prompt_tokens"]
-    return make_config({**defaults, **values}).model_dump()
+    return make_config({**defaults, **values}).to_dict()
 
 
 class Session:

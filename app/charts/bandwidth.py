@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pyqtgraph as pg
 from PySide6.QtCore import QCoreApplication, QLineF, QRectF, Qt
-from PySide6.QtGui import QPainter, QPen
+from PySide6.QtGui import QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from app.charts.bandwidth_marks import (
     BandwidthSeries,
     BusyWindow,
+    explanation,
     legend_items,
     paint_busy,
     paint_peak,
@@ -27,23 +28,19 @@ from app.charts.data_table import Column, TableData, labelled
 from app.charts.frame import (
     Frame,
     Run,
-    box_size,
     draw_bottom_axis,
-    draw_box,
     draw_dashed_v,
     draw_grid,
-    draw_note,
     draw_side_axis,
     draw_words,
-    place_beside,
 )
 from app.charts.ghosts import bandwidth_ghost
+from app.charts.notes import Notes, Spot
 from app.charts.ticks import format_tick, round_step, round_ticks, stepped_ceiling
-from app.charts.token_chart import MARGINS, ChartTexts, TokenChart
+from app.charts.token_chart import MARGINS, ChartTexts, TokenChart, grip_middle
 from app.theme import Palette
 from app.widgets import ElidedLabel
-from profiler.analysis.busy_windows import TOO_SHORT
-from profiler.units import THIN, format_number
+from profiler.units import format_number
 
 translate = QCoreApplication.translate
 
@@ -75,6 +72,7 @@ class BandwidthChart(TokenChart):
         self.explanation = ElidedLabel(role="muted")
         self.explanation.hide()
         self.body.addWidget(self.explanation)
+        self._explanations = ("", "")
         self._smooth: dict[str, BlockStats] = {}
         self._series: list[BandwidthSeries] = []
         self._current_index = -1
@@ -133,22 +131,25 @@ class BandwidthChart(TokenChart):
                 self._x_max *= 2
         self._fill()
         self.set_legend(legend_items(reason, busy, busy_reason, gpm is not None, gpm_reason))
-        self._explain(busy, busy_reason, busy_window_s)
+        self._explain(explanation(busy, busy_reason, busy_window_s))
         self._plot.renew_below((self.palette_now.name, self._x_max, self._reference))
         self.shown()
 
-    def _explain(self, busy: Sequence[BusyWindow] | None, reason: str | None, window_s: float | None) -> None:
-        """The one sentence under the axis: what busy time is, or that it is withheld."""
-        text = ""
-        if window_s is not None and busy:
-            text = self.tr("Busy time is the share of time memory was touched in the last {}, not bandwidth.")
-            text = text.format(f"{format_number(window_s, 2)}{THIN}s")
-        elif window_s is not None and reason == TOO_SHORT:
-            text = self.tr("Busy time is withheld: too short for this counter, which looks back {}.")
-            text = text.format(f"{format_number(window_s, 2)}{THIN}s")
+    def _explain(self, texts: tuple[str, str]) -> None:
+        """Under the axis: the sentence, or the short one where it has no room."""
+        self._explanations = texts
+        margins = self.body.contentsMargins()
+        room = self.width() - margins.left() - margins.right() - 2
+        fits = self.explanation.fontMetrics().horizontalAdvance(texts[0]) <= room
+        text = texts[0] if fits else texts[1]
         if self.explanation.text() != text:
             self.explanation.setText(text)
+            self.explanation.set_tip(texts[0])
         self.explanation.setVisible(bool(text))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._explain(self._explanations)
 
     def clear(self) -> None:
         """No data; the axes stay."""
@@ -286,8 +287,6 @@ class BandwidthChart(TokenChart):
         self.paint_range(painter, frame)
         if self.layer_shown("busy"):
             paint_busy(painter, frame, palette, self._busy)
-        if self._peak and self._reference:
-            paint_peak(painter, frame, palette, self._peak, 100 * self._peak / self._reference)
         if self._reason or not self._series:
             words = self._reason or self.tr("no tokens yet")
             painter.setFont(self.font())
@@ -303,30 +302,41 @@ class BandwidthChart(TokenChart):
             x = round(frame.x_px(float(live))) + 0.5
             painter.setPen(QPen(palette.color("accent"), 1))
             painter.drawLine(QLineF(x, plot.top(), x, plot.bottom()))
+        notes = Notes(plot)
+        self.put_chip(notes, frame)
+        if self._peak and self._reference:
+            paint_peak(painter, frame, palette, notes, self._peak, 100 * self._peak / self._reference)
         if self._reference:
             source = f", {self._source}" if self._source else ""
-            text = f"100 % = {format_number(self._reference)} GB/s{source}"
-            y = plot.top() + 16 if self._range is not None or self._data_at_foot() else plot.bottom() - 8
-            draw_note(painter, plot.right() - 4, y, [Run(text, "secondary")], palette, right=True)
-        self.paint_chip(painter, frame)
-        self._paint_crosshair(painter, frame)
+            text = f"100 % = {format_number(self._reference)} GB/s"
+            heights = self._heights_px(frame)
+            # At the foot, else at the head, else wherever no line runs.
+            rows = [plot.bottom() - 8, plot.top() + 14, *np.arange(plot.bottom() - 25, plot.top() + 14, -4)]
+            rows.sort(key=lambda y: sum(y - 13 < height < y + 5 for height in heights))
+            spots = [Spot(plot.right() - 4, y, right=True) for y in rows]
+            notes.put([(Run(text + source, "secondary"),), (Run(text, "secondary"),)], spots)
+        at_px, lines = self._paint_crosshair(painter, frame)
+        self.paint_notes(painter, notes, frame, at_px, lines)
 
-    def _data_at_foot(self) -> bool:
-        """Does a line run where the words at the foot would be, and is the head free?"""
-        room = 0.2 * self._plot.ranges[1][1]
-        for curve in (self._current, self._earlier):
+    def _heights_px(self, frame: Frame) -> list[float]:
+        """How high the lines run in the right half of the plot, px: where words would lie on them."""
+        low, high = self.x_span
+        middle = (low + high) / 2
+        heights = [entry.pct for entry in self._busy if entry.inside and entry.token_to > middle]
+        for curve in (self._current, self._earlier, self._gpm_curve):
             x, y = curve.getData()
             if x is not None and len(x):
-                low, high = self.x_span
-                tail = y[(x > low + 0.4 * (high - low)) & (x <= high) & np.isfinite(y)]
-                if len(tail) and float(tail.min()) < room:
-                    return self._peak is None
-        return False
+                tail = y[(x > middle) & (x <= high) & np.isfinite(y)]
+                heights += np.quantile(tail, (0.02, 0.5, 0.98)).tolist() if len(tail) else []
+        places = [frame.y_px(height) for height in heights]
+        grips = [] if self._range is None else [grip_middle(frame) + shift for shift in (-9, 0, 9)]
+        return places + grips
 
-    def _paint_crosshair(self, painter: QPainter, frame: Frame) -> None:
+    def _paint_crosshair(self, painter: QPainter, frame: Frame) -> tuple[float | None, list[list[Run]]]:
+        """The line at the cursor; returns its pixel (None: there is none) and what the readout says."""
         at = self.crosshair
         if at is None or not frame.x_low <= at <= frame.x_high:
-            return
+            return None, []
         palette, plot = self.palette_now, frame.plot
         spoken = self._spoken_of()
         label = "" if spoken is None else spoken.label
@@ -356,8 +366,7 @@ class BandwidthChart(TokenChart):
         lines += self._gpm_line(at)
         x = frame.x_px(at)
         draw_dashed_v(painter, x, plot.top(), plot.bottom(), palette.color("text"))
-        width, _ = box_size(lines)
-        draw_box(painter, place_beside(x, width, plot.left(), plot.right()), plot.top() + 4, lines, palette)
+        return x, lines
 
     def _spoken_of(self) -> BandwidthSeries | None:
         """Whose values the readout tells."""

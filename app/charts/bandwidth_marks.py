@@ -10,11 +10,13 @@ import numpy.typing as npt
 from PySide6.QtCore import QCoreApplication, QLineF, QRectF
 from PySide6.QtGui import QPainter, QPen
 
-from app.charts.frame import Frame, Run, draw_note, hatch_brush
+from app.charts.frame import Frame, Run, hatch_brush
+from app.charts.notes import Notes, Spot
 from app.charts.ticks import format_tick, round_step, round_ticks
 from app.theme import Palette
 from app.widgets import LegendItem
-from profiler.units import format_number
+from profiler.analysis.busy_windows import TOO_SHORT
+from profiler.units import THIN, format_number
 
 Floats = npt.NDArray[np.float64]
 
@@ -79,8 +81,10 @@ def paint_busy(painter: QPainter, frame: Frame, palette: Palette, busy: Sequence
             painter.fillRect(square, palette.color("data2"))
 
 
-def paint_peak(painter: QPainter, frame: Frame, palette: Palette, peak_gb_s: float, pct: float) -> None:
-    """The measured peak beside a data sheet, in the pen of the limit."""
+def paint_peak(
+    painter: QPainter, frame: Frame, palette: Palette, notes: Notes, peak_gb_s: float, pct: float
+) -> None:
+    """The measured peak beside a data sheet, in the pen of the limit; its words as a note."""
     plot = frame.plot
     if not frame.y_low < pct <= frame.y_high:
         return
@@ -89,8 +93,36 @@ def paint_peak(painter: QPainter, frame: Frame, palette: Palette, peak_gb_s: flo
     pen.setDashPattern([4, 1.7, 1, 1.7])
     painter.setPen(pen)
     painter.drawLine(QLineF(plot.left(), y, plot.right(), y))
-    words = [Run(tr("measured peak {} GB/s").format(format_number(peak_gb_s)), "data3", 500)]
-    draw_note(painter, plot.right() - 4, y + 14, words, palette, right=True)
+    number = format_number(peak_gb_s)
+    variants = [
+        (Run(text.format(number), "data3", 500),)
+        for text in (tr("measured peak {} GB/s"), tr("peak {} GB/s"))
+    ]
+    below, above = y + 14, y - 5
+    spots = [Spot(plot.right() - 4, below, right=True), Spot(plot.left() + 5, below)]
+    spots += [Spot(plot.right() - 4, above, right=True), Spot(plot.left() + 5, above)]
+    notes.put(variants, spots)
+
+
+def explanation(
+    busy: Sequence[BusyWindow] | None, reason: str | None, window_s: float | None
+) -> tuple[str, str]:
+    """What busy time is, or that it is withheld: one sentence, and a short one; "" without a window."""
+    if window_s is None:
+        return "", ""
+    window = f"{format_number(window_s, 2)}{THIN}s"
+    texts = ("", "")
+    if busy:
+        texts = (
+            tr("Busy time is the share of time memory was touched in the last {}, not bandwidth."),
+            tr("Busy time (last {}) is not bandwidth."),
+        )
+    elif reason == TOO_SHORT:
+        texts = (
+            tr("Busy time is withheld: too short for this counter, which looks back {}."),
+            tr("Busy time: too short for its window, {}."),
+        )
+    return texts[0].format(window), texts[1].format(window)
 
 
 def speed_ticks(

@@ -15,6 +15,7 @@ from PySide6.QtGui import (
     QContextMenuEvent,
     QFocusEvent,
     QGuiApplication,
+    QImage,
     QKeyEvent,
     QPainter,
     QResizeEvent,
@@ -24,6 +25,7 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QStackedWidget, QToolButton, Q
 from app.charts.canvas import GhostCanvas, PaintedCanvas, PlotCanvas
 from app.charts.data_table import DataTable, TableData
 from app.charts.focus_ring import FocusRing
+from app.charts.words import PaintedWords, WordsPainter
 from app.theme import DARK, Palette
 from app.widgets import Card, ElidedLabel, IconButton, Legend, LegendItem, make_label
 
@@ -154,6 +156,17 @@ class ChartCard(Card):
     def table(self) -> TableData | None:
         """What the chart shows, as columns; None where there is none."""
         return None
+
+    def painted_words(self) -> list[PaintedWords]:
+        """The words on the canvas as they are now, in the order in which they are painted; px of
+        the canvas. None while the ghost is shown. Paints once: for checks, not for every redraw."""
+        if self.ghost_shown:
+            return []
+        image = QImage(self.canvas.size(), QImage.Format.Format_ARGB32_Premultiplied)
+        painter = WordsPainter(image)
+        self.canvas.paint_words(painter)
+        painter.end()
+        return painter.words
 
     def set_crosshair(self, at: float | None) -> None:
         """Mark a token or a time (s) here; None for no mark. Does not send `hovered`."""

@@ -139,6 +139,13 @@ class PlotCanvas(pg.PlotWidget):
         painter.drawPixmap(0, 0, self._kept[1])
         painter.restore()
 
+    def paint_words(self, painter: QPainter) -> None:
+        """Everything but the curves: what has words, in the order in which it is painted."""
+        for paint in (self._below, self._above):
+            painter.save()
+            paint(painter)
+            painter.restore()
+
     def drawForeground(self, painter: QPainter, rect: QRectF) -> None:
         painter.save()
         painter.resetTransform()
@@ -189,6 +196,10 @@ class PaintedCanvas(QWidget):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(120, 80)
+
+    def paint_words(self, painter: QPainter) -> None:
+        """What is painted, words and all."""
+        self._painting(painter)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         painter = QPainter(self)

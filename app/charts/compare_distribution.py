@@ -18,7 +18,6 @@ from app.charts.data_table import Column, TableData, labelled
 from app.charts.frame import (
     Frame,
     Run,
-    box_size,
     draw_bottom_axis,
     draw_box,
     draw_dashed_v,
@@ -26,16 +25,16 @@ from app.charts.frame import (
     draw_side_axis,
     draw_words,
     font,
-    place_beside,
     text_width,
 )
+from app.charts.notes import Notes, Spot, fitted_lines, place_readout
 from app.charts.ticks import format_tick, round_step, round_ticks
 from app.theme import Palette
 from profiler.units import format_number
 
 translate = QCoreApplication.translate
 
-MARGINS = (AXIS_LEFT_PX, 8, 16, 38)
+MARGINS = (AXIS_LEFT_PX, 8, 22, 38)
 MARKS = ((0.50, "p50"), (0.95, "p95"), (0.99, "p99"))
 """Disc, square, triangle."""
 TOP_SHARE = 0.9995
@@ -43,6 +42,7 @@ TOP_SHARE = 0.9995
 SHARES = (0.0, 0.5, 0.9, 0.95, 0.99, 0.999)
 POINTS = 1500
 MAX_SPREAD = 6.0
+TABLE_LINE_PX = 15
 
 
 def stretched(share: float | Floats) -> Floats:
@@ -232,31 +232,40 @@ class DistributionChart(SessionChart):
                 value = entry.quantile(q)
                 if frame.x_low <= value <= frame.x_high:
                     paint_mark(painter, number, frame.x_px(value), frame.y_px(float(stretched(q))))
+        notes, plot = Notes(frame.plot.adjusted(0, -4, 0, 0)), frame.plot
         if self._beyond:
-            draw_words(
-                painter,
-                QRectF(frame.plot.right() - 160, frame.plot.top() - 2, 158, 14),
-                self.tr("{0} beyond the axis").format(f"{self._beyond:,}"),
-                palette.color("muted"),
-                Qt.AlignmentFlag.AlignRight,
-            )
-        self._paint_table(painter, frame)
-        self._paint_crosshair(painter, frame)
+            words = (Run(self.tr("{0} beyond the axis").format(f"{self._beyond:,}"), "muted"),)
+            notes.put([words], [Spot(plot.right() - 2, plot.top() + 9, right=True)])
+        table = self._table_rect(plot)
+        notes.take(table)
+        x = self._paint_crosshair(painter, frame)
+        lines = [] if x is None else fitted_lines(self._readout(), plot)
+        box = None if x is None else place_readout(notes, plot, x, lines)
+        notes.paint(painter, palette, box)
+        if not table.isNull() and (box is None or not box.intersects(table)):
+            self._paint_table(painter, table)
+        if box is not None:
+            draw_box(painter, box.left(), box.top(), lines, palette)
 
-    def _paint_table(self, painter: QPainter, frame: Frame) -> None:
-        """The box of p50, p95, p99 in the lower right corner, where no curve goes."""
-        palette, plot = self.palette_now, frame.plot
-        line = 15
-        cell = max(
+    def _cell_px(self) -> float:
+        """Width of a column of the table of quantiles."""
+        return max(
             [text_width(name) + 14 for _, name in MARKS]
             + [text_width(format_number(v)) + 14 for e in self._visible for v in self.marks(e.letter)]
         )
-        width, height = 26 + 3 * cell, line * (len(self._visible) + 1) + 10
+
+    def _table_rect(self, plot: QRectF) -> QRectF:
+        """The lower right corner, where no curve goes; null where the table would be too large."""
+        width, height = 26 + 3 * self._cell_px(), TABLE_LINE_PX * (len(self._visible) + 1) + 10
         if width > plot.width() * 0.62 or height > plot.height() * 0.5:
-            return  # the table of differences says the same
-        rect = QRectF(
+            return QRectF()  # the table of differences says the same
+        return QRectF(
             round(plot.right() - width - 4), round(plot.bottom() - height - 6), round(width), height
         )
+
+    def _paint_table(self, painter: QPainter, rect: QRectF) -> None:
+        """The box of p50, p95, p99."""
+        palette, line, cell = self.palette_now, TABLE_LINE_PX, self._cell_px()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         painter.fillRect(rect, palette.color("control_border"))
         painter.fillRect(rect.adjusted(1, 1, -1, -1), palette.color("tooltip"))
@@ -289,17 +298,21 @@ class DistributionChart(SessionChart):
                 )
         painter.setFont(font())
 
-    def _paint_crosshair(self, painter: QPainter, frame: Frame) -> None:
+    def _paint_crosshair(self, painter: QPainter, frame: Frame) -> float | None:
+        """The line at the cursor; returns its pixel, None where there is none."""
         at = self.crosshair
         if at is None or not frame.x_low <= at <= frame.x_high:
-            return
-        palette, plot = self.palette_now, frame.plot
+            return None
         x = frame.x_px(at)
-        draw_dashed_v(painter, x, plot.top(), plot.bottom(), palette.color("text"))
+        draw_dashed_v(painter, x, frame.plot.top(), frame.plot.bottom(), self.palette_now.color("text"))
+        return x
+
+    def _readout(self) -> list[list[Run]]:
+        """What the box beside the cursor says: the share of each session at or below it."""
+        at, palette = self.crosshair or 0.0, self.palette_now
         lines = [[Run(self.tr("At or below {0} ms").format(format_number(at, 4)), "text", 600)]]
         for entry in self._visible:
             role = palette.text_role(STYLES[entry.letter].role)
             share = 100 * entry.share_below(at)
             lines.append([Run(f"{entry.letter}  ", role, 600), Run(f"{share:.1f} %", "text")])
-        width, _ = box_size(lines)
-        draw_box(painter, place_beside(x, width, plot.left(), plot.right()), plot.top() + 4, lines, palette)
+        return lines

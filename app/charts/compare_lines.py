@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QCoreApplication, QPointF, Qt
+from PySide6.QtCore import QCoreApplication, QPointF, QRectF, Qt
 from PySide6.QtGui import QPainter, QPen
 from PySide6.QtWidgets import QWidget
 
@@ -19,23 +19,22 @@ from app.charts.data_table import Column, TableData, labelled
 from app.charts.frame import (
     Frame,
     Run,
-    box_size,
     draw_bottom_axis,
     draw_box,
     draw_dashed_v,
     draw_grid,
     draw_side_axis,
     draw_words,
-    place_beside,
 )
 from app.charts.items import BandItem
+from app.charts.notes import Notes, fitted_lines, place_readout
 from app.charts.ticks import end_ticks, format_tick, round_step, round_ticks
 from app.theme import Palette
 from profiler.units import MINUS, format_number
 
 translate = QCoreApplication.translate
 
-MARGINS = (AXIS_LEFT_PX, 8, 20, 38)
+MARGINS = (AXIS_LEFT_PX, 8, 25, 38)
 BAND_ALPHA = {True: 40, False: 34}
 
 
@@ -257,16 +256,13 @@ class CompareLinesChart(SessionChart):
             if percent is not None:
                 line.append(Run(f"  {signed(percent, 1)} %", "secondary"))
             lines.append(line)
-        width, height = box_size(lines)
-        top = self._free_top(frame, at, height)
-        draw_box(painter, place_beside(x, width, plot.left(), plot.right()), top, lines, palette)
-
-    def _free_top(self, frame: Frame, at: float, height: float) -> float:
-        """Where a readout hides fewer lines: at the upper edge of the plot, or at the lower."""
-        places = (frame.plot.top() + 4, frame.plot.bottom() - height - 4)
-        heights = [frame.y_px(value) for _, value, _ in self.readout(at)]
-        hidden = [sum(top <= y <= top + height for y in heights) for top in places]
-        return places[1] if hidden[1] < hidden[0] else places[0]
+        lines = fitted_lines(lines, plot)
+        notes = Notes(plot)
+        for _, value, _ in self.readout(at):
+            # The readout lies where it hides fewer lines.
+            notes.take(QRectF(plot.left(), frame.y_px(value), plot.width(), 1))
+        box = place_readout(notes, plot, x, lines)
+        draw_box(painter, box.left(), box.top(), lines, palette)
 
     # -- keyboard, layers, table ---------------------------------------------------------
 

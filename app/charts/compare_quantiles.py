@@ -20,16 +20,15 @@ from app.charts.data_table import Column, TableData, labelled
 from app.charts.frame import (
     Frame,
     Run,
-    box_size,
     draw_bottom_axis,
     draw_box,
     draw_dashed_v,
     draw_grid,
     draw_side_axis,
     draw_words,
-    place_beside,
 )
 from app.charts.items import BandItem
+from app.charts.notes import Notes, fitted_lines, place_readout
 from app.charts.ticks import format_tick, round_step, round_ticks
 from app.theme import Palette
 
@@ -215,5 +214,6 @@ class QuantileChart(SessionChart):
                     Run(f"  {signed(low, 2)} to {signed(high, 2)}", "secondary"),
                 ]
             )
-        width, _ = box_size(lines)
-        draw_box(painter, place_beside(x, width, plot.left(), plot.right()), plot.top() + 4, lines, palette)
+        lines = fitted_lines(lines, plot)
+        box = place_readout(Notes(plot), plot, x, lines)
+        draw_box(painter, box.left(), box.top(), lines, palette)

@@ -19,7 +19,6 @@ from app.charts.frame import (
     Frame,
     Run,
     draw_bottom_axis,
-    draw_note,
     draw_words,
     font,
     hatch_brush,
@@ -27,6 +26,7 @@ from app.charts.frame import (
     text_width,
 )
 from app.charts.ghosts import bars_ghost
+from app.charts.notes import Notes, Spot
 from app.charts.ticks import format_tick, round_step, round_ticks, stepped_ceiling
 from app.widgets import LegendItem
 from profiler.units import format_number
@@ -183,28 +183,34 @@ class FirstTokenChart(ChartCard):
             ]
         )
         rows, pitch, hidden = self._rows()
+        notes = Notes(QRectF(plot.left(), 0, plot.width() + self._right_px(), plot.bottom()))
         self._paint_marked(painter, frame, pitch, hidden, len(rows))
-        values = [self._paint_row(painter, frame, position, bar, pitch, len(rows)) for position, bar in rows]
+        for position, bar in rows:
+            self._paint_row(painter, frame, notes, position, bar, pitch, len(rows))
         draw_bottom_axis(painter, frame, ticks, palette, self.tr("Time to first token (ms)"))
-        taken = [self._paint_median(painter, frame, rows, pitch)]
-        for x, y, words in values:
-            if not words:
-                continue
-            # After the line of the median, which would run through a shorter bar's value.
-            draw_note(painter, x, y, words, palette)
-        right = plot.right() + self._right_px() - 2
+        self._paint_median(painter, frame, notes, rows, pitch)
         if self._limit is not None and self._axis:
-            taken.append(paint_limit(painter, frame, palette, self._limit, taken, right))
+            paint_limit(painter, frame, palette, notes, self._limit)
         if self._target is not None and self._axis:
-            paint_target(painter, frame, palette, self._target, taken, right)
+            paint_target(painter, frame, palette, notes, self._target)
         if hidden:
-            words = self.tr("latest {} of {}").format(len(rows), len(self._bars))
-            draw_note(painter, plot.left() + 4, plot.bottom() - 5, [Run(words, "muted")], self.palette_now)
+            words = (Run(self.tr("latest {} of {}").format(len(rows), len(self._bars)), "muted"),)
+            ends = [Spot(plot.left() + 4, y) for y in (plot.bottom() - 5, plot.bottom() - 21)]
+            notes.put([words], [*ends, Spot(plot.right(), plot.bottom() - 5, right=True)])
+        # After all lines, which would run through a shorter bar's value.
+        notes.paint(painter, palette)
 
     def _paint_row(
-        self, painter: QPainter, frame: Frame, position: int, bar: FirstTokenBar, pitch: float, count: int
-    ) -> tuple[float, float, list[Run]]:
-        """Label and bar; returns where its value goes (left end, base line) and the value's words."""
+        self,
+        painter: QPainter,
+        frame: Frame,
+        notes: Notes,
+        position: int,
+        bar: FirstTokenBar,
+        pitch: float,
+        count: int,
+    ) -> None:
+        """Label and bar; its value as a note behind it."""
         palette, plot = self.palette_now, frame.plot
         roomy = pitch >= ROOMY_PITCH_PX
         middle = plot.top() + (position + 0.5) * pitch
@@ -235,8 +241,9 @@ class FirstTokenChart(ChartCard):
             role = "secondary" if bar.warmup and not bar.cold else "text"
             words = [Run(f"{format_number(bar.total_ms)} ms", role, weight)]
         if not roomy and not (last and bar.total_ms is not None and pitch > 6):
-            return 0.0, 0.0, []
-        return min(end + 5, plot.right() + self._right_px() - 2 - runs_width(words)), middle + 4, words
+            return
+        x = min(end + 5, plot.right() + self._right_px() - 4 - runs_width(words))
+        notes.put([tuple(words)], [Spot(x, middle + 4)])
 
     def _paint_bar(
         self, painter: QPainter, frame: Frame, rect: QRectF, bar: FirstTokenBar, length: float
@@ -300,21 +307,24 @@ class FirstTokenChart(ChartCard):
         painter.restore()
 
     def _paint_median(
-        self, painter: QPainter, frame: Frame, rows: list[tuple[int, FirstTokenBar]], pitch: float
-    ) -> QRectF:
-        """The dotted line and its words in the strip below the bars; returns where they lie."""
+        self,
+        painter: QPainter,
+        frame: Frame,
+        notes: Notes,
+        rows: list[tuple[int, FirstTokenBar]],
+        pitch: float,
+    ) -> None:
+        """The dotted line, and its words in the strip below the bars."""
         if self._median is None or self._median > frame.x_high:
-            return QRectF()
+            return
         first = next((position for position, bar in rows if counts(bar)), 0)
         plot = frame.plot
         x = round(frame.x_px(self._median)) + 0.5
         bottom = min(plot.top() + len(rows) * pitch + STRIP_PX - 4, plot.bottom() - 4)
         painter.setPen(QPen(self.palette_now.color("text"), 1, Qt.PenStyle.DotLine))
         painter.drawLine(QLineF(x, plot.top() + first * pitch, x, bottom))
-        words = [Run(self.tr("median {} ms").format(format_number(self._median)), "secondary")]
-        width = runs_width(words)
-        left = x + 6 if x + 6 + width <= plot.right() + self._right_px() - 2 else x - 6 - width
-        return draw_note(painter, left, bottom - 1, words, self.palette_now)
+        words = (Run(self.tr("median {} ms").format(format_number(self._median)), "secondary"),)
+        notes.put([words], [Spot(x + 6, bottom - 1), Spot(x - 6, bottom - 1, right=True)])
 
     def _paint_marked(self, painter: QPainter, frame: Frame, pitch: float, hidden: int, count: int) -> None:
         """A tint and an outline round the row of the request under the cursor."""

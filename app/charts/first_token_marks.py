@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from PySide6.QtCore import QCoreApplication, QLineF, QRectF
+from PySide6.QtCore import QCoreApplication, QLineF
 from PySide6.QtGui import QPainter, QPen
 
-from app.charts.frame import Frame, Run, draw_dashed_v, draw_note, runs_width
+from app.charts.frame import Frame, Run, draw_dashed_v
+from app.charts.notes import Notes, Spot
 from app.theme import Palette
 from profiler.units import format_number
 
@@ -17,13 +16,10 @@ def tr(text: str) -> str:
     return QCoreApplication.translate("FirstTokenChart", text)
 
 
-def paint_limit(
-    painter: QPainter, frame: Frame, palette: Palette, limit_ms: float, taken: Sequence[QRectF], right: float
-) -> QRectF:
-    """The least time that the prompt takes, as a line with its words; returns where they lie.
+def paint_limit(painter: QPainter, frame: Frame, palette: Palette, notes: Notes, limit_ms: float) -> None:
+    """The least time that the prompt takes: a line, and its words as a note.
 
-    `taken`: words that are there already; `right`: how far words may reach, px. Off the axis it
-    is words alone.
+    Off the axis it is words alone.
     """
     text = tr("compute limit {} ms").format(format_number(limit_ms))
     x = None
@@ -37,44 +33,26 @@ def paint_limit(
         pen.setDashPattern([4, 1.7, 1, 1.7])
         painter.setPen(pen)
         painter.drawLine(line)
-    return _words(painter, frame, palette, text, "data3", x, taken, right)
+    _put(frame, notes, text, "data3", x)
 
 
-def paint_target(
-    painter: QPainter, frame: Frame, palette: Palette, target_ms: float, taken: Sequence[QRectF], right: float
-) -> QRectF:
+def paint_target(painter: QPainter, frame: Frame, palette: Palette, notes: Notes, target_ms: float) -> None:
     """The target, likewise."""
     text = tr("target {} ms").format(format_number(target_ms))
     x = None
     if target_ms <= frame.x_high:
         x = frame.x_px(target_ms)
         draw_dashed_v(painter, x, frame.plot.top(), frame.plot.bottom(), palette.color("text"))
-    return _words(painter, frame, palette, text, "secondary", x, taken, right)
+    _put(frame, notes, text, "secondary", x)
 
 
-def _words(
-    painter: QPainter,
-    frame: Frame,
-    palette: Palette,
-    text: str,
-    role: str,
-    x: float | None,
-    taken: Sequence[QRectF],
-    right: float,
-) -> QRectF:
-    """Words beside the line at `x` (None: it is off the axis), where no others are; nothing
-    where there is no room."""
+def _put(frame: Frame, notes: Notes, text: str, role: str, x: float | None) -> None:
+    """Words beside the line at `x` (None: it is off the axis), in the strip below the bars."""
     plot = frame.plot
-    runs = [Run(text if x is not None else tr("{} is off this axis").format(text), role)]
-    width = runs_width(runs)
-    others = [rect for rect in taken if not rect.isNull()]
-    places = [x - 5 - width, x + 5] if x is not None else [plot.right() - width]
+    rows = (plot.bottom() - 5, plot.bottom() - 21)
     if x is None:
-        places += [rect.left() - 8 - width for rect in others]
-    for y in (plot.bottom() - 5, plot.bottom() - 21):
-        for left in places:
-            spot = QRectF(left - 4, y - 11, width + 8, 15)
-            fits = plot.left() <= left and left + width <= right
-            if fits and not any(spot.intersects(other) for other in others):
-                return draw_note(painter, left, y, runs, palette)
-    return QRectF()
+        variants = [(Run(tr("{} is off this axis").format(text), role),), (Run(f"{text} →", role),)]
+        spots = [Spot(plot.right(), y, right=True) for y in rows] + [Spot(plot.left() + 4, rows[0])]
+        notes.put(variants, spots)
+        return
+    notes.put([(Run(text, role),)], [Spot(x + shift, y, shift < 0) for y in rows for shift in (-7, 7)])

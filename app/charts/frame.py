@@ -14,6 +14,10 @@ from app.theme import Palette, ui_font
 
 AXIS_FONT_PX = 11
 TICK_PX = 4
+SIDE_PITCH_PX = 12
+"""Least distance of words on a vertical axis."""
+TITLE_PX = 13
+"""Room of the title that runs along a vertical axis."""
 
 
 @dataclass(frozen=True)
@@ -149,13 +153,6 @@ def draw_note(
     return rect
 
 
-def place_beside(x: float, width: float, left: float, right: float, gap: float = 6) -> float:
-    """Left edge of a box beside a line at `x`: to its right where there is room, else to its left."""
-    if x + gap + width <= right:
-        return x + gap
-    return max(x - gap - width, left)
-
-
 def draw_grid(painter: QPainter, frame: Frame, y_ticks: Sequence[float], palette: Palette) -> None:
     """Horizontal lines at the ticks."""
     painter.setPen(QPen(palette.color("grid"), 1))
@@ -174,8 +171,9 @@ def draw_bottom_axis(
     palette: Palette,
     title: str = "",
 ) -> None:
-    """Axis line, ticks with their words, and the title below."""
+    """Axis line, ticks with their words, and the title below; ticks whose words would touch are left out."""
     plot = frame.plot
+    ticks = apart(ticks, [(frame.x_px(value), text_width(words)) for value, words in ticks])
     bottom = round(plot.bottom()) + 0.5
     painter.setPen(QPen(palette.color("axis"), 1))
     painter.drawLine(QLineF(plot.left(), bottom, plot.right(), bottom))
@@ -214,6 +212,7 @@ def draw_side_axis(
     `marks` off: beside words with a sign a mark reads like a second minus.
     """
     plot = frame.plot
+    ticks = apart(ticks, [(frame.y_px(value), SIDE_PITCH_PX) for value, _ in ticks], gap=0)
     edge = plot.right() if right else plot.left()
     painter.setPen(QPen(palette.color("axis"), 1))
     if marks:
@@ -225,9 +224,12 @@ def draw_side_axis(
         rect = QRectF(edge + 6, y - 7, 60, 14) if right else QRectF(edge - 66, y - 7, 60, 14)
         align = Qt.AlignmentFlag.AlignLeft if right else Qt.AlignmentFlag.AlignRight
         draw_words(painter, rect, words, palette.color("secondary"), align)
-    if title and text_width(title) <= plot.height() + 10:
+    widest = max((text_width(words) for _, words in ticks), default=0.0)
+    beside = 6 + widest + 1 <= width - TITLE_PX
+    if title and beside and text_width(title) <= plot.height() + 10:
         painter.save()
-        painter.translate(edge + width - 5 if right else edge - width + 7, plot.center().y())
+        middle = TITLE_PX / 2
+        painter.translate(edge + width - middle if right else edge - width + middle, plot.center().y())
         painter.rotate(-90)
         half = plot.height() / 2
         draw_words(
@@ -238,6 +240,30 @@ def draw_side_axis(
             Qt.AlignmentFlag.AlignHCenter,
         )
         painter.restore()
+
+
+def apart(
+    ticks: Sequence[tuple[float, str]], places: Sequence[tuple[float, float]], gap: float = 6
+) -> list[tuple[float, str]]:
+    """The ticks whose words do not touch: the last, the first, and between them as many as fit.
+
+    `places`: middle and length of each one's words along the axis, px.
+    """
+    if not ticks:
+        return []
+
+    def meet(one: int, other: int) -> bool:
+        (a, length), (b, more) = places[one], places[other]
+        return abs(a - b) < (length + more) / 2 + gap
+
+    last = len(ticks) - 1
+    kept = [last]
+    if last > 0 and not meet(0, last):
+        kept.append(0)
+    for number in range(1, last):
+        if not any(meet(number, other) for other in kept):
+            kept.append(number)
+    return [ticks[number] for number in sorted(kept)]
 
 
 def draw_dashed_v(painter: QPainter, x: float, top: float, bottom: float, color: QColor) -> None:

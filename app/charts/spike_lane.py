@@ -92,7 +92,7 @@ class SpikeLane:
     ) -> None:
         """The lane, and dotted lines down to the median."""
         plot = frame.plot
-        middle = plot.top() - LANE_PX / 2 - 2
+        middle = plot.top() - LANE_PX / 2 - 4
         rect = QRectF(0, middle - 8, plot.left() - 6, 16)
         right = Qt.AlignmentFlag.AlignRight
         draw_words(

@@ -40,7 +40,11 @@ Floats = npt.NDArray[np.float64]
 
 ZONE_PX, RIGHT_PX, BOTTOM_PX = 12, 54, 20
 LEAST_ROW_PX = 18.0
-"""With less, rows at the end are left out rather than drawn over each other."""
+"""With less, plots at the end are left out rather than drawn over each other."""
+NAME_PX = 13.0
+"""Height of one name in a plot of several rows."""
+BOTH_TICKS_PX = 32.0
+"""A small plot at least so high has words at its lowest and its highest tick."""
 TICK_COLUMN_PX = 40
 LEAST_SPAN_S = 0.02
 
@@ -202,11 +206,7 @@ class TelemetryChart(ChartCard):
             text = self.tr("no readings yet")
             draw_words(painter, plot, text, palette.color("muted"), Qt.AlignmentFlag.AlignHCenter)
             return
-        fit = max(int(plot.height() / LEAST_ROW_PX), 1)
-        panels = self._panels[:fit]
-        pitch = plot.height() / len(panels)
-        for number, panel in enumerate(panels):
-            area = QRectF(plot.left(), plot.top() + number * pitch, plot.width(), pitch)
+        for number, (panel, area) in enumerate(self._areas(plot)):
             if number:
                 painter.setPen(QPen(palette.color("border"), 1))
                 y = round(area.top()) + 0.5
@@ -220,6 +220,25 @@ class TelemetryChart(ChartCard):
             rect = QRectF(plot.right(), 0, RIGHT_PX - 6, ZONE_PX)
             seconds = f"{at:.1f} s" if frame.x_high - frame.x_low > 2 else f"{at:.3f} s"
             draw_words(painter, rect, seconds, palette.color("secondary"), Qt.AlignmentFlag.AlignRight)
+
+    def _areas(self, plot: QRectF) -> list[tuple[list[TelemetryRow], QRectF]]:
+        """The small plots that have room, and where they lie: equally high unless names ask for more."""
+        needs = [max(LEAST_ROW_PX, NAME_PX * len(panel)) for panel in self._panels]
+        count = len(needs)
+        while count > 1 and sum(needs[:count]) > plot.height():
+            count -= 1
+        needs = needs[:count]
+        pitch = plot.height() / count
+        if max(needs) <= pitch:
+            heights = [pitch] * count
+        else:
+            spare = max(plot.height() - sum(needs), 0.0) / count
+            heights = [need + spare for need in needs]
+        tops = [plot.top() + sum(heights[:number]) for number in range(count)]
+        return [
+            (panel, QRectF(plot.left(), top, plot.width(), height))
+            for panel, top, height in zip(self._panels, tops, heights, strict=False)
+        ]
 
     def _paint_zones(self, painter: QPainter, frame: Frame) -> None:
         palette, plot = self.palette_now, frame.plot
@@ -251,11 +270,12 @@ class TelemetryChart(ChartCard):
     def _paint_panel(self, painter: QPainter, frame: Frame, area: QRectF, panel: list[TelemetryRow]) -> None:
         palette = self.palette_now
         bounds = self._bounds.get(panel[0].group or panel[0].label)
-        inner = area.adjusted(0, 6, 0, -6) if area.height() > 34 else area.adjusted(0, 4, 0, -4)
+        both = area.height() >= BOTH_TICKS_PX
+        # As far from the edges as keeps the words of neighbours apart.
+        inner = area.adjusted(0, 6, 0, -6) if both else area.adjusted(0, 4, 0, -4)
         if bounds is not None:
             small = Frame(inner, frame.x_low, frame.x_high, *bounds)
             step = bounds[1] - bounds[0]
-            both = area.height() >= 32
             for value in bounds if both else bounds[1:]:
                 y = small.y_px(value)
                 rect = QRectF(inner.left() - 46, y - 7, 41, 14)
@@ -263,7 +283,7 @@ class TelemetryChart(ChartCard):
                 draw_words(painter, rect, text, palette.color("secondary"), Qt.AlignmentFlag.AlignRight)
             for row in panel:
                 self._paint_curve(painter, small, row)
-        line = min(14.0, area.height() / max(len(panel), 1))
+        line = min(14.0, area.height() / len(panel))
         top = area.center().y() - line * len(panel) / 2
         for number, row in enumerate(panel):
             base = top + number * line + line / 2 + 4

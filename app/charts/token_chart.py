@@ -6,16 +6,17 @@ Charts (a) and (c) have the same axis: the page hands the view and the range of 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QCoreApplication, QLineF, QPointF, QRectF, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QLineF, QPointF, QRectF, Signal
 from PySide6.QtGui import QPainter, QPen
 from PySide6.QtWidgets import QMenu, QWidget
 
 from app.charts.base import AXIS_LEFT_PX, AXIS_RIGHT_PX, ChartCard
 from app.charts.canvas import PlotCanvas
-from app.charts.frame import Frame, Run, draw_words, text_width
+from app.charts.frame import Frame, Run, draw_box, runs_width, text_width
+from app.charts.notes import CHIP_PAD_PX, CHIP_PX, Notes, Spot, fitted_lines, place_readout
 from app.charts.ticks import end_ticks, format_tick, window_ticks
 from app.theme import Palette
 from profiler.analysis.selection import TokenRange
@@ -267,8 +268,9 @@ class TokenChart(ChartCard):
 
     def x_ticks(self, width: float) -> list[tuple[float, str]]:
         """Ticks of the token axis with their words."""
-        count = max(min(int(width // 42), 8), 2)
         low, high = self.x_span
+        pitch = max(text_width(format_tick(high, 1)) + 16, 42)
+        count = max(min(int(width // pitch), 8), 2)
         if (low, high) == (0.0, float(self._x_max)):
             ticks = end_ticks(self._x_max, count, binary=True)
         else:
@@ -293,7 +295,7 @@ class TokenChart(ChartCard):
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setBrush(palette.color("accent_tint"))
-        middle = plot.center().y() + 0.2 * plot.height()
+        middle = grip_middle(frame)
         for x in inside:
             grip = QRectF(x - GRIP_PX[0] / 2, middle - GRIP_PX[1] / 2, *GRIP_PX)
             painter.drawRoundedRect(grip, 3, 3)
@@ -301,32 +303,39 @@ class TokenChart(ChartCard):
                 painter.drawLine(QLineF(x + shift, middle - 4, x + shift, middle + 4))
         painter.restore()
 
-    def paint_chip(self, painter: QPainter, frame: Frame) -> None:
-        """The numbers of the range, over everything else."""
+    def put_chip(self, notes: Notes, frame: Frame) -> None:
+        """The numbers of the range at the foot of the plot: the first to choose their place."""
         if self._range is None:
             return
-        palette, plot = self.palette_now, frame.plot
+        plot = frame.plot
         left, right = frame.x_px(self._range.first), frame.x_px(self._range.last)
         if right < plot.left() or left > plot.right():
             return
-        words = range_words(self._range)
-        width = text_width(words, 11, 600) + 12
+        words = (Run(range_words(self._range), "accent", 600),)
+        half = runs_width(words) / 2 + CHIP_PAD_PX + 1
         middle = (max(left, plot.left()) + min(right, plot.right())) / 2
-        x = min(max(middle - width / 2, plot.left() + 1), plot.right() - width - 1)
-        rect = QRectF(x, plot.bottom() - 17, width, 16)
-        painter.fillRect(rect, palette.color("accent_tint"))
-        draw_words(painter, rect, words, palette.color("accent"), Qt.AlignmentFlag.AlignHCenter, weight=600)
+        x = min(max(middle, plot.left() + half), plot.right() - half)
+        notes.put([words], [Spot(x, plot.bottom() - 17, middle=True)], "chip")
 
-    def paint_frozen(self, painter: QPainter, frame: Frame) -> None:
-        """Words where "live" would be."""
+    def put_frozen(self, notes: Notes, frame: Frame) -> None:
+        """That the view stands still, at the head of the plot."""
         if not self._frozen:
             return
-        words = self.tr("❚❚ frozen, Space goes on")
-        palette, plot = self.palette_now, frame.plot
-        width = text_width(words, 11, 600) + 12
-        rect = QRectF(plot.center().x() - width / 2, plot.top() + 2, width, 17)
-        painter.fillRect(rect, palette.color("accent_tint"))
-        draw_words(painter, rect, words, palette.color("accent"), Qt.AlignmentFlag.AlignHCenter, weight=600)
+        full = (Run(self.tr("❚❚ frozen, Space goes on"), "accent", 600),)
+        short = (Run(self.tr("❚❚ frozen"), "accent", 600),)
+        notes.put([full, short], [Spot(frame.plot.center().x(), frame.plot.top() + 2, middle=True)], "chip")
+
+    def paint_notes(
+        self, painter: QPainter, notes: Notes, frame: Frame, x: float | None, lines: Sequence[Sequence[Run]]
+    ) -> None:
+        """All words over the plot, and the readout of the line at `x` (None: there is none)."""
+        if x is None:
+            notes.paint(painter, self.palette_now)
+            return
+        lines = fitted_lines(lines, frame.plot)
+        readout = place_readout(notes, frame.plot, x, lines)
+        notes.paint(painter, self.palette_now, readout)
+        draw_box(painter, readout.left(), readout.top(), lines, self.palette_now)
 
     def token_words(self, token: int, label: str) -> list[Run]:
         """`Token 148 · Repeat 3`: of whom the readout speaks."""
@@ -334,6 +343,13 @@ class TokenChart(ChartCard):
         if label and len(self.request_labels) != 1:
             words.append(Run(f" · {label}", "secondary"))
         return words
+
+
+def grip_middle(frame: Frame) -> float:
+    """How high the middle of a range's grips lies, px."""
+    # In a low plot higher up: the numbers of the range are at the foot.
+    low = frame.plot.bottom() - 1 - CHIP_PX - GRIP_PX[1] / 2 - 2
+    return min(frame.plot.center().y() + 0.2 * frame.plot.height(), low)
 
 
 def range_words(tokens: TokenRange) -> str:

@@ -17,16 +17,14 @@ from app.charts.data_table import Column, TableData, labelled
 from app.charts.frame import (
     Frame,
     Run,
-    box_size,
     draw_bottom_axis,
-    draw_box,
     draw_dashed_v,
     draw_grid,
     draw_side_axis,
     draw_words,
-    place_beside,
 )
 from app.charts.ghosts import token_ghost
+from app.charts.notes import Notes
 from app.charts.spike_lane import LANE_PX, Spike, SpikeLane, cause_words
 from app.charts.ticks import format_tick, log_ticks, round_step, round_ticks
 from app.charts.token_axis import LatencyAxis, floor_array, steady, token_ceiling
@@ -39,8 +37,8 @@ from app.charts.token_marks import (
     paint_live,
     paint_outside,
     paint_target,
-    paint_trend_words,
     percent_ticks,
+    put_trend_words,
 )
 from app.theme import Palette
 from profiler.units import format_number
@@ -305,27 +303,31 @@ class TokenLatencyChart(TokenChart):
             return
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         self.paint_range(painter, frame)
+        notes = Notes(plot)
+        self.put_chip(notes, frame)
+        self.put_frozen(notes, frame)
         with_floor = self._floor is not None and self.layer_shown("limit")
         if self._floor is not None and with_floor:
-            paint_floor(painter, frame, palette, float(self._floor[-1]), self._centre)
+            paint_floor(painter, frame, palette, notes, float(self._floor[-1]), self._centre)
         if self._target is not None:
-            paint_target(painter, frame, palette, self._target)
-        taken = []
+            paint_target(painter, frame, palette, notes, self._target)
+        if self._trend is not None and self.layer_shown("trend"):
+            curves = [self._centre] + (
+                [float(self._floor[-1])] if self._floor is not None and with_floor else []
+            )
+            heights = [frame.y_px(value) for value in curves if value is not None]
+            put_trend_words(notes, plot, palette, self._trend, heights)
         if self.layer_shown("token"):
             layers = self._layers
-            taken.append(
-                paint_outside(painter, frame, palette, layers.above_points, layers.above, layers.below)
-            )
-        if self._trend is not None and self.layer_shown("trend"):
-            taken.append(paint_trend_words(painter, plot, palette, self._trend, with_floor))
+            paint_outside(painter, frame, palette, notes, layers.above_points, layers.above, layers.below)
         if self._lane_shown:
             self._lane.paint(painter, frame, palette, self._spikes, id(self._spikes), self._centre)
         live = self.live_token()
         if live is not None:
-            paint_live(painter, frame, palette, live, taken)
-        self.paint_chip(painter, frame)
-        self._paint_crosshair(painter, frame)
-        self.paint_frozen(painter, frame)
+            paint_live(painter, frame, palette, notes, live)
+        x = self._paint_crosshair(painter, frame)
+        lines = [] if x is None or self.crosshair is None else self.readout(round(self.crosshair))
+        self.paint_notes(painter, notes, frame, x, lines)
 
     def _nothing(self) -> str:
         """Why there is no dot."""
@@ -333,10 +335,11 @@ class TokenLatencyChart(TokenChart):
             return self.tr("one token only: there is no gap to show")
         return self.tr("no tokens yet")
 
-    def _paint_crosshair(self, painter: QPainter, frame: Frame) -> None:
+    def _paint_crosshair(self, painter: QPainter, frame: Frame) -> float | None:
+        """The line at the cursor and a dot at its gap; returns its pixel, None where there is none."""
         at = self.crosshair
         if at is None or not frame.x_low <= at <= frame.x_high:
-            return
+            return None
         palette, plot = self.palette_now, frame.plot
         x = frame.x_px(at)
         draw_dashed_v(painter, x, plot.top(), plot.bottom(), palette.color("text"))
@@ -346,9 +349,7 @@ class TokenLatencyChart(TokenChart):
             painter.setPen(QPen(palette.color("text"), 1.5))
             painter.setBrush(palette.color("data1"))
             painter.drawEllipse(QPointF(x, frame.y_px(value)), 4, 4)
-        lines = self.readout(round(at))
-        width, _ = box_size(lines)
-        draw_box(painter, place_beside(x, width, plot.left(), plot.right()), plot.top() + 4, lines, palette)
+        return x
 
     def _spoken_of(self) -> TokenSeries | None:
         """Whose values the readout tells."""

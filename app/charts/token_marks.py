@@ -10,12 +10,16 @@ import numpy.typing as npt
 from PySide6.QtCore import QCoreApplication, QLineF, QRectF, Qt
 from PySide6.QtGui import QPainter, QPen
 
-from app.charts.frame import Frame, Run, box_size, draw_box, draw_note, hatch_brush, text_width, triangle
+from app.charts.frame import Frame, Run, box_size, hatch_brush, triangle
+from app.charts.notes import Notes, Spot
 from app.charts.ticks import format_tick, log_ticks, round_step, round_ticks
 from app.theme import Palette
 from profiler.units import format_number
 
 Floats = npt.NDArray[np.float64]
+
+NARROW_PX = 260
+"""A narrower plot says "limit" alone: other words need the room."""
 
 
 def tr(text: str) -> str:
@@ -62,9 +66,14 @@ def _factors(frame: Frame, centre_ms: float) -> list[tuple[float, str]]:
 
 
 def paint_floor(
-    painter: QPainter, frame: Frame, palette: Palette, limit_ms: float, centre_ms: float | None
+    painter: QPainter,
+    frame: Frame,
+    palette: Palette,
+    notes: Notes,
+    limit_ms: float,
+    centre_ms: float | None,
 ) -> None:
-    """Hatch below the physical limit, its words, and how far the median is from it."""
+    """Hatch below the physical limit; its words, and how far the median is from it, as notes."""
     plot = frame.plot
     y = frame.y_px(limit_ms)
     if not plot.top() < y < plot.bottom():
@@ -72,14 +81,20 @@ def paint_floor(
     ratio = painter.device().devicePixelRatioF()
     area = QRectF(plot.left(), y, plot.width(), plot.bottom() - y)
     painter.fillRect(area, hatch_brush(palette.color("data3", 40), ratio))
-    words = tr("physical limit here {} ms").format(format_number(limit_ms))
-    draw_note(painter, plot.right() - 5, y - 6, [Run(words, "data3", 500)], palette, right=True)
+    number = format_number(limit_ms)
+    variants = [
+        (Run(text.format(number), "data3", 500),)
+        for text in (tr("physical limit here {} ms"), tr("limit {} ms"))
+    ]
+    notes.put(variants[plot.width() < NARROW_PX :], along(plot, y, right=True))
     if centre_ms is None or centre_ms <= limit_ms:
         return
     top = frame.y_px(centre_ms)
     x = round(plot.left() + 0.58 * plot.width()) + 0.5
-    words = tr("{} % of the limit's speed").format(round(100 * limit_ms / centre_ms))
-    if y - top <= 72 or x + 8 + text_width(words, 11, 600) > plot.right():
+    if y - top <= 72:
+        return
+    words = (Run(tr("{} % of the limit's speed").format(round(100 * limit_ms / centre_ms)), "text", 600),)
+    if notes.put([words], [Spot(x + 8, (top + y) / 2)]).isNull():
         return
     painter.setPen(QPen(palette.color("secondary"), 1))
     painter.drawLine(QLineF(x, top + 4, x, y - 4))
@@ -87,11 +102,17 @@ def paint_floor(
     painter.setPen(Qt.PenStyle.NoPen)
     painter.drawPolygon(triangle(x, top + 3, 3))
     painter.drawPolygon(triangle(x, y - 3, 3, down=True))
-    draw_note(painter, x + 8, (top + y) / 2, [Run(words, "text", 600)], palette)
 
 
-def paint_target(painter: QPainter, frame: Frame, palette: Palette, target_ms: float) -> None:
-    """A dotted line at the target, where the axis reaches it."""
+def along(plot: QRectF, y: float, right: bool) -> list[Spot]:
+    """Places for the words of a line at `y`: above and below it, at the right or the left end first."""
+    ends = [Spot(plot.right() - 5, y - 6, right=True), Spot(plot.left() + 5, y - 6)]
+    ends += [Spot(plot.right() - 5, y + 15, right=True), Spot(plot.left() + 5, y + 15)]
+    return ends if right else [ends[1], ends[0], ends[3], ends[2]]
+
+
+def paint_target(painter: QPainter, frame: Frame, palette: Palette, notes: Notes, target_ms: float) -> None:
+    """A dotted line at the target, where the axis reaches it; its words as a note."""
     if not frame.y_low < target_ms < frame.y_high:
         return
     plot = frame.plot
@@ -100,14 +121,20 @@ def paint_target(painter: QPainter, frame: Frame, palette: Palette, target_ms: f
     pen.setDashPattern([2, 3])
     painter.setPen(pen)
     painter.drawLine(QLineF(plot.left(), y, plot.right(), y))
-    words = tr("target {} ms").format(format_number(target_ms))
-    draw_note(painter, plot.left() + 5, y - 4, [Run(words, "bad")], palette)
+    words = (Run(tr("target {} ms").format(format_number(target_ms)), "bad"),)
+    notes.put([words], along(plot, y, right=False))
 
 
 def paint_outside(
-    painter: QPainter, frame: Frame, palette: Palette, tokens: Floats, above: int, below: int
-) -> QRectF:
-    """Triangles at the upper edge, and how many points lie beyond; returns where the words lie."""
+    painter: QPainter,
+    frame: Frame,
+    palette: Palette,
+    notes: Notes,
+    tokens: Floats,
+    above: int,
+    below: int,
+) -> None:
+    """Triangles at the upper edge; how many points lie beyond, as a note."""
     plot = frame.plot
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(palette.color("muted"))
@@ -117,61 +144,55 @@ def paint_outside(
         if px - last >= 3 and plot.left() <= px <= plot.right():
             painter.drawPolygon(triangle(px, plot.top() + 1))
             last = px
-    parts = []
+    parts, short = [], []
     if above:
         parts.append(tr("{} above the axis").format(f"{above:,}"))
+        short.append(tr("{} above").format(f"{above:,}"))
     if below:
         parts.append(tr("{} below").format(f"{below:,}"))
+        short.append(parts[-1])
     if not parts:
-        return QRectF()
-    runs = [Run("     " + ", ".join(parts), "secondary")]
-    rect = draw_note(painter, plot.left() + 6, plot.bottom() - 8, runs, palette)
-    painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(palette.color("muted"))
-    painter.drawPolygon(triangle(rect.left() + 7, rect.bottom() - 11, 4))
-    return rect
+        return
+    sign = Run("▲ " if above else "▼ ", "muted")
+    variants = [(sign, Run(", ".join(words), "secondary")) for words in (parts, short)]
+    spots = [
+        Spot(x, y, right)
+        for y in (plot.bottom() - 8, plot.bottom() - 25, plot.top() + 16)
+        for x, right in ((plot.left() + 6, False), (plot.right() - 6, True))
+    ]
+    notes.put(variants, spots)
 
 
-def paint_trend_words(
-    painter: QPainter, plot: QRectF, palette: Palette, line: TrendLine, at_top: bool
-) -> QRectF:
-    """The slope in a box at the right, below (or `at_top`); returns where it lies."""
-    if not line.slope:
-        return QRectF()
-    runs = [Run(line.slope, palette.text_role("data2"), 600)]
-    if line.interval:
-        runs.append(Run(f"  {line.interval}", "secondary"))
-    width, height = box_size([runs])
-    if width > plot.width() * 0.62:
-        runs = runs[:1]
-        width, height = box_size([runs])
-    top = plot.top() + 6 if at_top else plot.bottom() - height - 6
-    return draw_box(painter, plot.right() - width - 2, top, [runs], palette)
-
-
-def paint_live(
-    painter: QPainter, frame: Frame, palette: Palette, token: float, taken: Sequence[QRectF]
+def put_trend_words(
+    notes: Notes, plot: QRectF, palette: Palette, line: TrendLine, curves_px: Sequence[float]
 ) -> None:
-    """The line at the last token of the running request; its word keeps clear of other words."""
+    """The slope in a box, best at the right and where no curve runs: `curves_px` are their heights."""
+    if not line.slope:
+        return
+    slope = Run(line.slope, palette.text_role("data2"), 600)
+    variants: list[tuple[Run, ...]] = [(slope,)]
+    if line.interval:
+        full = (slope, Run(f"  {line.interval}", "secondary"))
+        if box_size([full])[0] <= plot.width() * 0.62:
+            variants.insert(0, full)
+    height = box_size([variants[0]])[1]
+    rows = [plot.bottom() - height - 6, plot.bottom() - height - 20, plot.top() + 6]
+    if len(curves_px) > 1:
+        rows.append((curves_px[0] + curves_px[1] - height) / 2)
+    rows.sort(key=lambda top: sum(top - 4 < y < top + height + 4 for y in curves_px))
+    spots = [Spot(x, y, x > plot.center().x()) for y in rows for x in (plot.right() - 2, plot.left() + 6)]
+    notes.put(variants, spots, "box")
+
+
+def paint_live(painter: QPainter, frame: Frame, palette: Palette, notes: Notes, token: float) -> None:
+    """The line at the last token of the running request; its word as a note beside it."""
     plot = frame.plot
     if not frame.x_low <= token <= frame.x_high:
         return
     x = round(frame.x_px(token)) + 0.5
     painter.setPen(QPen(palette.color("accent"), 1))
     painter.drawLine(QLineF(x, plot.top(), x, plot.bottom()))
-    words = tr("live")
-    width = text_width(words, 11, 600)
-    others = [other for other in taken if not other.isNull()]
-    # To the left of the line, else to its right, else above the words that are in the way.
-    sides = [
-        QRectF(left, plot.bottom() - 19, width, 15)
-        for left in (x - width - 5, x + 5)
-        if plot.left() + 2 < left and left + width <= plot.right()
-    ]
-    free = [
-        rect for rect in sides if not any(rect.adjusted(-3, 0, 3, 0).intersects(other) for other in others)
-    ]
-    rect = (free or sides)[0]
-    if not free:
-        rect.moveBottom(min(other.top() for other in others) - 3)
-    draw_note(painter, rect.left(), rect.bottom() - 4, [Run(words, "accent", 600)], palette)
+    # To the left of the line, else to its right, else higher up.
+    rows = (plot.bottom() - 8, plot.bottom() - 26, plot.bottom() - 44, plot.top() + 16)
+    spots = [Spot(x + shift, y, shift < 0) for y in rows for shift in (-5, 5)]
+    notes.put([(Run(tr("live"), "accent", 600),)], spots)

@@ -22,7 +22,7 @@ from app.pages.compare_state import CompareState, Load
 from app.panels.compare_cards import CardRow
 from app.panels.compare_empty import CompareEmpty
 from app.panels.compare_settings import SettingsPanel
-from app.panels.compare_table import DifferencePanel
+from app.panels.compare_table import ROW_PX, DifferencePanel
 from app.panels.compare_words import common_reason, confounded, power_warning
 from app.panels.page_bar import PageBar
 from app.panels.parts import column, row
@@ -32,6 +32,8 @@ from app.widgets import Banner, Button, Divider, SegmentedControl, make_label
 NARROW_PX = 900
 NARROW_CHART_PX = 240
 TABLES_PX = 374
+TABLES_ROWS_PX = 10 * ROW_PX
+"""Rows that TABLES_PX has room for."""
 LEAST_TABLES_PX = 220
 
 
@@ -253,6 +255,7 @@ class ComparePage(QWidget):
             words = self.tr("Computing…") if state.computing else self.tr("No second session can be used.")
         panel.set_state(words)
         panel.show_rows(pair.rows if pair is not None else [], a, b or "B")
+        self._limit_tables()
         foot = view.foot_words(state) if pair is not None or state.floor is not None else ""
         panel.set_foot(foot, pair.values.get("notes", ()) if pair is not None else ())
         differences = pair.differences if pair is not None else []
@@ -266,6 +269,12 @@ class ComparePage(QWidget):
         self.power.set_text(power)
         self.power.setVisible(bool(power))
 
+    def _limit_tables(self) -> None:
+        """Below a table that is whole there is nothing to gain: the charts get the rest."""
+        more = max(self.differences.table_px - TABLES_ROWS_PX, 0)
+        narrow = self.width() < NARROW_PX
+        self._table_area.setMaximumHeight((2 * TABLES_PX + 8 if narrow else TABLES_PX) + more)
+
     # -- events --------------------------------------------------------------------------------
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -277,8 +286,7 @@ class ComparePage(QWidget):
         self._tables.setDirection(way)
         for panel in (self.differences, self.settings):
             panel.setMinimumHeight(TABLES_PX if narrow else LEAST_TABLES_PX)
-        # Below a table that is whole there is nothing to gain: the charts get the rest.
-        self._table_area.setMaximumHeight(2 * TABLES_PX + 8 if narrow else TABLES_PX)
+        self._limit_tables()
         for deck in (self.left, self.right):
             deck.setMinimumHeight(NARROW_CHART_PX if narrow else 0)
 

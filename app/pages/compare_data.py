@@ -18,6 +18,7 @@ from app.pages.chart_data import Cache, mbu_of
 from profiler.analysis.latency import request_metrics
 from profiler.analysis.manifest import manifest
 from profiler.errors import SessionError
+from profiler.reporting.comparison_sides import Recording
 from profiler.timeline import Request, Run, Timeline
 from profiler.units import NS_PER_MS, NS_PER_S
 
@@ -38,6 +39,10 @@ class LoadedSession:
     def runs(self) -> list[Run]:
         """Its runs in order."""
         return [run for _, run in sorted(self.timeline.runs.items())]
+
+    def recording(self, run: Run) -> Recording:
+        """One of its runs, as a comparison takes it."""
+        return Recording(run, self.timeline, self.created)
 
     def run_label(self, number: int) -> str:
         """`2: long prompt`: what a choice of runs says."""
@@ -83,8 +88,7 @@ def load_session(path: Path) -> LoadedSession:
 
     with SessionReader.open(path) as reader:
         timeline = reader.timeline()
-        for request in timeline.iter_requests():
-            len(request)  # reads its steps
+        timeline.read_all()
         name, created = reader.name, reader.created
     if not timeline.runs:
         raise SessionError(f"{path} holds no run; choose a session in which something was measured.")
@@ -187,7 +191,7 @@ class Pair:
         return found
 
 
-Compare = Callable[[Run, Run, dict[str, float] | None], Pair]
+Compare = Callable[[Recording, Recording, dict[str, float] | None], Pair]
 """Judges a run against a baseline, inside a noise floor by metric. Runs beside the window."""
 
 
@@ -201,12 +205,12 @@ def ok_gaps(run: Run) -> list[Floats]:
     ]
 
 
-def compare_pair(a: Run, b: Run, floor: dict[str, float] | None) -> Pair:
+def compare_pair(a: Recording, b: Recording, floor: dict[str, float] | None) -> Pair:
     """The judgement on two runs by the engine's own functions: as `dscope compare` has it."""
     from profiler.analysis.comparison_curves import quantile_differences
     from profiler.reporting.comparison import compare_runs
 
     values = compare_runs(a, b, noise_floor=floor)
-    gaps_a, gaps_b = ok_gaps(a), ok_gaps(b)
+    gaps_a, gaps_b = ok_gaps(a.run), ok_gaps(b.run)
     found = quantile_differences(gaps_a, gaps_b) if min(len(gaps_a), len(gaps_b)) else None
     return Pair(values, found)

@@ -17,6 +17,7 @@ from app.background import Background
 from app.charts.compare_style import LETTERS
 from app.pages.compare_data import Compare, LoadedSession, Pair, RunCurves, run_curves
 from profiler.errors import DecodescopeError
+from profiler.reporting.comparison_sides import Recording
 from profiler.timeline import Run
 
 Load = Callable[[Path], LoadedSession]
@@ -46,6 +47,12 @@ class Member:
     def run(self) -> Run | None:
         """The run that is looked at."""
         return None if self.loaded is None else self.loaded.timeline.runs.get(self.run_no)
+
+    @property
+    def recording(self) -> Recording | None:
+        """The run that is looked at, with the session around it."""
+        run = self.run
+        return None if run is None or self.loaded is None else self.loaded.recording(run)
 
     @property
     def ready(self) -> bool:
@@ -272,7 +279,7 @@ class CompareState(QObject):
                 return
 
     def _judge(self, key: PairKey, floor: dict[str, float] | None) -> None:
-        runs = {member.key: member.run for member in self.members}
+        runs = {member.key: member.recording for member in self.members}
         a, b = runs.get(key[0]), runs.get(key[1])
         if a is None or b is None:
             return

@@ -18,6 +18,7 @@ from app.panels.compare_export import PairReport
 from app.panels.compare_settings import SettingRow
 from app.panels.compare_words import POWER, last_part
 from profiler.analysis.manifest import MISSING
+from profiler.reporting.run_names import telling_apart
 
 
 def tr(text: str) -> str:
@@ -198,11 +199,20 @@ def setting_rows(state: CompareState) -> list[SettingRow]:
 def pair_reports(state: CompareState) -> list[PairReport]:
     """Every judged pair, for reports."""
     told = names(state)
-    return [
-        PairReport(state.baseline, letter, told[state.baseline], told[letter], pair.values)
-        for letter in state.others
-        if (pair := state.pair(letter)) is not None
-    ]
+    reports = []
+    for letter in state.others:
+        pair = state.pair(letter)
+        if pair is None:
+            continue
+        names_now = [told[state.baseline], told[letter]]
+        sides = [
+            pair.values.get(side, {}) | {"name": name} for side, name in zip("ab", names_now, strict=True)
+        ]
+        # In a report there is no card beside the name that tells the date.
+        parts = zip(names_now, telling_apart(*sides), strict=True)
+        named = [" · ".join(part for part in pieces if part) for pieces in parts]
+        reports.append(PairReport(state.baseline, letter, named[0], named[1], pair.values))
+    return reports
 
 
 def foot_words(state: CompareState) -> str:

@@ -60,7 +60,7 @@ class FolderWatch(QObject):
         self._soon.timeout.connect(self.look)
         self._poll = QTimer(self)
         self._poll.setInterval(POLL_MS)
-        self._poll.timeout.connect(self.look)
+        self._poll.timeout.connect(self._look_again)
 
     def set_folder(self, folder: Path) -> None:
         """Watch this folder only. One that does not exist yet is looked at until it does."""
@@ -79,7 +79,10 @@ class FolderWatch(QObject):
             self._watcher.addPath(str(folder))
 
     def set_polling(self, on: bool) -> None:
-        """Look every few seconds (while the page is shown)."""
+        """Look at once when the system tells, and every few seconds (while the page is shown).
+
+        A page that is hidden does not work: a model may be measured meanwhile.
+        """
         if on:
             self._poll.start()
         else:
@@ -91,11 +94,20 @@ class FolderWatch(QObject):
         folder = self._folder
         if folder is None or self._looking:
             return
+        self._submit(folder, in_any_case=False)
+
+    def _look_again(self) -> None:
+        """After some seconds. Only then does it matter that something is being recorded: listing
+        opens that file, which is a change of the folder, and would be told at once."""
+        if self._folder is not None and not self._looking:
+            self._submit(self._folder, in_any_case=self.restless)
+
+    def _submit(self, folder: Path, *, in_any_case: bool) -> None:
         self._looking = True
 
         def done(state: State) -> None:
             self._looking = False
-            if folder == self._folder and (state != self._state or self.restless):
+            if folder == self._folder and (state != self._state or in_any_case):
                 self.changed.emit()
 
         self._background.submit(lambda: folder_state(folder), done, self._failed)
@@ -104,4 +116,5 @@ class FolderWatch(QObject):
         self._looking = False
 
     def _told(self, _folder: str) -> None:
-        self._soon.start()
+        if self._poll.isActive():
+            self._soon.start()

@@ -13,12 +13,14 @@ from app.panels.compare_words import (
     difference_words,
     interval_words,
     metric_words,
+    reason_in_letters,
     setting_name,
     setting_value,
     tr,
     value_words,
     verdict_words,
 )
+from profiler.reporting.outside_text import markdown_escape
 
 COLUMNS = ("metric", "a", "b", "difference", "ratio", "ci95_low", "ci95_high", "p_value", "verdict", "reason")
 
@@ -38,7 +40,10 @@ def as_markdown(pairs: Sequence[PairReport], foot: str) -> str:
     """Tables for an issue tracker, one a pair."""
     lines: list[str] = []
     for pair in pairs:
-        lines += [f"**{_md(pair.b)} ({_md(pair.name_b)}) against {_md(pair.a)} ({_md(pair.name_a)})**", ""]
+        lines += [
+            f"**{markdown_escape(pair.b)} ({markdown_escape(pair.name_b)}) against {markdown_escape(pair.a)} ({markdown_escape(pair.name_a)})**",
+            "",
+        ]
         head = (tr("Metric"), pair.a, pair.b, f"{pair.b} − {pair.a}", "95 % CI", tr("Verdict"))
         lines += ["| " + " | ".join(head) + " |", "|---|---:|---:|---:|---:|---|"]
         for row in pair.values["rows"]:
@@ -49,26 +54,28 @@ def as_markdown(pairs: Sequence[PairReport], foot: str) -> str:
                 value_words(row, "b"),
                 difference_words(row),
                 interval_words(row),
-                verdict_words(row).text,
+                verdict_cell(row, pair.a, pair.b),
             )
-            lines.append("| " + " | ".join(_md(cell) for cell in cells) + " |")
+            lines.append("| " + " | ".join(markdown_escape(cell) for cell in cells) + " |")
         differences = [item for item in pair.values["environment_differences"] if item["important"]]
         if differences:
             lines += ["", tr("What differs:")]
             for item in differences:
                 a, b = setting_value(item["a"]), setting_value(item["b"])
-                lines.append(f"- {_md(setting_name(item['path']))}: {_md(a)} → {_md(b)}")
+                lines.append(
+                    f"- {markdown_escape(setting_name(item['path']))}: {markdown_escape(a)} → {markdown_escape(b)}"
+                )
         lines.append("")
-    lines.append(_md(foot))
+    lines.append(markdown_escape(foot))
     return "\n".join(lines) + "\n"
 
 
-def _md(text: str) -> str:
-    """Text from outside as itself: no table cell, markup or tag of its own."""
-    clean = " ".join(text.split())
-    for sign in "\\`*_[]<>|#":
-        clean = clean.replace(sign, f"\\{sign}")
-    return clean
+def verdict_cell(row: dict[str, Any], a: str, b: str) -> str:
+    """The verdict; where there is none, with its reason, since a report has no tool tips."""
+    text = verdict_words(row).text
+    if row["verdict"] not in (None, "not_comparable") or not row.get("reason"):
+        return text
+    return f"{text}: {reason_in_letters(str(row['reason']), a, b)}"
 
 
 def as_csv(pairs: Sequence[PairReport]) -> str:

@@ -179,6 +179,11 @@ class DifferencePanel(Card):
                 item.setFont(font)
             self.table.setItem(number, column, item)
 
+    @property
+    def table_px(self) -> int:
+        """How high the rows are together."""
+        return ROW_PX * len(self._rows)
+
     def set_state(self, text: str) -> None:
         """Beside the title: `Computing…`, or why there is no table."""
         set_text(self.state, text)
@@ -209,6 +214,8 @@ ORDER = (
     "e2e_ms.p50",
     "output_tok_s.p50",
     "mbu.run",
+    "trend.slope_us_per_token",
+    "energy.joules_per_token",
 )
 """What belongs together stands together; metrics that are new come last, in their order."""
 

@@ -49,6 +49,8 @@ def metric_words(metric: str) -> MetricWords:
         "output_tok_s.p50": MetricWords("Throughput p50", "tok/s", better=more, worse=less),
         "mbu.run": MetricWords("MBU", "%", 100.0, tr("points"), better=more, worse=less),
         "jitter.jitter_ms": MetricWords("Jitter (MAD)", "ms", better=less, worse=more),
+        "energy.joules_per_token": MetricWords(tr("Energy"), tr("J/token"), better=less, worse=more),
+        "trend.slope_us_per_token": MetricWords(tr("ITL slope"), tr("µs/token"), better=less, worse=more),
     }
     return known.get(metric) or MetricWords(metric, "", better=faster, worse=slower)
 
@@ -72,6 +74,7 @@ def verdict_words(row: dict[str, Any]) -> VerdictWords:
         "slower": VerdictWords(words.worse, "worse", "bad"),
         "equivalent": VerdictWords(tr("equivalent"), "equal", "secondary"),
         "no_difference": VerdictWords(tr("no difference shown"), "same", "muted", tr("no difference")),
+        None: VerdictWords(tr("no verdict"), "none", "muted"),
     }.get(row["verdict"], VerdictWords(tr("not comparable"), "none", "muted"))
 
 
@@ -132,9 +135,13 @@ def row_tip(row: dict[str, Any], a: str, b: str) -> str:
 
 
 def common_reason(rows: Sequence[dict[str, Any]], a: str, b: str) -> str:
-    """Why no row can be compared, where one reason is for all of them; else ""."""
-    reasons = {str(row.get("reason") or "") for row in rows}
-    if len(reasons) != 1 or any(row["verdict"] != "not_comparable" for row in rows):
+    """Why no row can be compared, where one reason is for all of them; else "".
+
+    Rows on which no verdict is ever given say nothing about the others.
+    """
+    judged = [row for row in rows if row["verdict"] is not None]
+    reasons = {str(row.get("reason") or "") for row in judged}
+    if len(reasons) != 1 or any(row["verdict"] != "not_comparable" for row in judged):
         return ""
     return sentence(reason_in_letters(reasons.pop(), a, b))
 

@@ -35,7 +35,7 @@ def to_trash(path: Path) -> None:
 
 def config_text(config: RunConfig) -> str:
     """A configuration as JSON, without the settings that are absent."""
-    values = config.model_dump(mode="json", exclude_none=True)
+    values = config.to_dict(exclude_none=True)
     return json.dumps(values, indent=1, ensure_ascii=False) + "\n"
 
 

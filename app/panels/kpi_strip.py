@@ -1,4 +1,7 @@
-"""The strip of eight key figures above the charts: one card, not eight."""
+"""The strip of eight key figures above the charts: one card, not eight.
+
+One line of eight tiles; two lines of four where eight side by side would cut their words.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Any, Protocol
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QSizePolicy
+from PySide6.QtWidgets import QGridLayout, QSizePolicy, QWidget
 
 from app.panels.kpi_values import Kpi, kpi_names, kpi_values, kpi_values_of_range, short_names
 from app.panels.kpi_values import shown as shown_text
@@ -17,6 +20,12 @@ from app.widgets import Card, Divider, KpiTile
 from profiler.units import DASH
 
 HEIGHT = 86
+"""Height of a strip of one line, px."""
+TWO_LINES_PX = 157
+"""Height of a strip of two: lines of 78 px and the divider between them."""
+TWO_LINES_BELOW_PX = 850
+"""A narrower strip has two lines. It looks at the strip's width alone, never at what the tiles say:
+a selection or a longer number must not move the charts below."""
 
 
 class Selection(Protocol):
@@ -53,7 +62,6 @@ class KpiStrip(Card):
 
     def __init__(self) -> None:
         super().__init__((0, 0, 0, 0))
-        self.setFixedHeight(HEIGHT)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(self.tr("Key figures"))
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
@@ -66,17 +74,17 @@ class KpiStrip(Card):
         self._metrics: dict[str, Any] | None = None
         self._sparks: dict[str, Sequence[float]] = {}
         self._judged: dict[str, Any] | None = None
-        tiles = row()
-        tiles.addWidget(self.selection_cell)
-        for index, (key, name) in enumerate(kpi_names().items()):
-            if index:
-                box = row(margins=(0, 10, 0, 10))
-                box.addWidget(Divider(vertical=True))
-                tiles.addLayout(box)
+        self._grid = QGridLayout()
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setSpacing(0)
+        self.body.addLayout(self._grid)
+        self._dividers = [self._margined(Divider(vertical=True), (0, 10, 0, 10)) for _ in range(7)]
+        self._line = self._margined(Divider(), (12, 0, 8, 0))
+        for key, name in kpi_names().items():
             self.tiles[key] = KpiTile(name, short_name=short_names().get(key, ""))
             self.tiles[key].clicked.connect(lambda key=key: self.definition_asked.emit(key))
-            tiles.addWidget(self.tiles[key], 1)
-        self.body.addLayout(tiles)
+        self._lines = 0
+        self._lay_out(1)
         self.refresh(None)
 
     def refresh(
@@ -125,12 +133,56 @@ class KpiStrip(Card):
         self.body.activate()  # a selection's cell has moved the tiles
         self._size_values()
 
+    @property
+    def lines(self) -> int:
+        """How many lines of tiles there are: 1 or 2."""
+        return self._lines
+
+    def cut_words(self) -> list[str]:
+        """What the tiles and the selection's cell would have to cut at the present width."""
+        cut = [words for tile in self.tiles.values() for words in tile.cut_words()]
+        return cut + (self.selection_cell.cut_words() if self._selection is not None else [])
+
+    def _margined(self, line: Divider, margins: tuple[int, int, int, int]) -> QWidget:
+        """A divider that ends some pixels before its neighbours do."""
+        holder = QWidget(self)
+        row(holder, margins).addWidget(line)
+        return holder
+
+    def _lay_out(self, lines: int) -> None:
+        """Tiles and the dividers between them, in one or two lines."""
+        if lines == self._lines:
+            return
+        self._lines, grid, tiles = lines, self._grid, list(self.tiles.values())
+        while grid.count():
+            grid.takeAt(0)
+        columns = len(tiles) // lines
+        for column in range(grid.columnCount()):
+            grid.setColumnStretch(column, 0)
+        # Column 0 is the selection's; from there on tile, divider, tile. Row 1 parts two lines.
+        grid.addWidget(self.selection_cell, 0, 0, 2 * lines - 1, 1)
+        for number, tile in enumerate(tiles):
+            line, place = divmod(number, columns)
+            grid.addWidget(tile, 2 * line, 2 * place + 1)
+            grid.setColumnStretch(2 * place + 1, 1)
+            if number:
+                divider = self._dividers[number - 1]
+                divider.setVisible(place > 0)
+                if place:
+                    grid.addWidget(divider, 2 * line, 2 * place)
+        self._line.setVisible(lines > 1)
+        if lines > 1:
+            grid.addWidget(self._line, 1, 1, 1, 2 * columns - 1)
+        self.setFixedHeight(TWO_LINES_PX if lines > 1 else HEIGHT)
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._lay_out(2 if self.width() < TWO_LINES_BELOW_PX else 1)
+        self.body.activate()
         self._size_values()
 
     def _size_values(self) -> None:
-        """One size for all values, so that the strip reads as one line."""
+        """One size for all values, so that the strip reads as one."""
         px = min(tile.fitting_px() for tile in self.tiles.values())
         for tile in self.tiles.values():
             tile.set_value_px(px)

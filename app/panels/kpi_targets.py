@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 NO_BREAK = "\u202f"
 """A thin space at which a line never breaks."""
+SECONDS_FROM_MS = 10_000
+"""Limits from here on are told in seconds."""
 TILE_OF = {"ttft_ms": "ttft", "itl_p99_ms": "itl_p99", "fluctuation": "jitter", "e2e_ms": "throughput"}
 """The tile that shows a target: fluctuation with the jitter, the whole answer with the throughput."""
 
@@ -59,7 +61,11 @@ def verdict_of(name: str, row: dict[str, Any]) -> Verdict:
     foot, short = tr("Targets", "target ≤ {0}").format(limit), f"≤ {limit}"
     if name == "fluctuation" and value is not None:
         foot = tr("Targets", "fluct. {0} ≤ {1}").format(value, limit)
-        short = tr("Targets", "fluct. {0} ≤ {1}").format(format_number(100 * row["value"], 2), limit)
+        number = format_number(100 * row["value"], 2)
+        short = tr("Targets", "fluct. {0} ≤ {1}").format(number, limit)
+        if row["value"] >= 1:
+            # Three figures leave no room for the word; the tip has it.
+            short = f"{number} ≤ {limit}"
     elif name == "e2e_ms" and value is not None:
         short = f"{format_number(row['value'] / 1000, 3)} ≤ {limit}"
         foot = tr("Targets", "answer {0}").format(short)
@@ -111,10 +117,10 @@ def _requests(met: int, of: int) -> str:
 
 
 def limit_text(name: str, value: float) -> str:
-    """A value in the unit that targets are told in: `500 ms`, `2 s` of an answer, `20 %`."""
+    """A value in the unit that targets are told in: `500 ms`, `2 s` of an answer, `20 %`, `12 s`."""
     if name == "fluctuation":
         return f"{_short(100 * value)}{THIN}%"
-    if name == "e2e_ms":
+    if name == "e2e_ms" or value >= SECONDS_FROM_MS:
         return f"{_short(value / 1000)}{THIN}s"
     return f"{_short(value)}{THIN}ms"
 

@@ -159,13 +159,14 @@ def _itl_p99(dist: dict[str, Any]) -> Kpi:
     if value is None:
         return _missing("itl_p99", tr("Kpi", "A gap needs two tokens of a measured request."))
     n = dist.get("n") or 0
-    tip = tr("Kpi", "One gap in a hundred is longer.")
+    tip, short_foot = tr("Kpi", "One gap in a hundred is longer."), ""
     if dist.get("low_n"):
         tip = tr("Kpi", "Fewer than 100 gaps: this is no more than the largest few.")
         foot = tr("Kpi", "only {0} gaps").format(n)
     else:
-        foot = tr("Kpi", "longest {0}").format(format_number(dist.get("max"), 3))
-    return Kpi("itl_p99", value, *_ms(value, 3), foot, tip)
+        longest = format_number(dist.get("max"), 3)
+        foot, short_foot = tr("Kpi", "longest {0}").format(longest), tr("Kpi", "max {0}").format(longest)
+    return Kpi("itl_p99", value, *_ms(value, 3), foot, tip, short_foot=short_foot)
 
 
 def _jitter(jitter: dict[str, Any], fluctuation: dict[str, Any]) -> Kpi:
@@ -202,22 +203,23 @@ def _mbu(mbu: dict[str, Any]) -> Kpi:
         reason = mbu.get("reason") or tr("Kpi", "The memory's speed was not measured.")
         return _missing("mbu", _sentence(str(reason)))
     reference = mbu.get("reference_gb_s")
-    foot = ""
+    foot = short_foot = ""
     if reference is not None:
         used, whole = format_number(value * reference, 2), format_number(reference, 2)
         foot = tr("Kpi", "{0} of {1} GB/s").format(used, whole)
+        short_foot = tr("Kpi", "of {0} GB/s").format(whole)
     tip = tr(
         "Kpi",
         "Bytes that a token must read (weights and cache) against what the memory can deliver in that time.",
     )
     mark = "none"
     if value > 1:
-        mark, foot = "warning", tr("Kpi", "above 100 %")
+        mark, foot, short_foot = "warning", tr("Kpi", "above 100 %"), ""
         tip += " " + tr(
             "Kpi",
             "Above 100 %: caches serve part of the bytes, or the memory was measured too slow.",
         )
-    return Kpi("mbu", value, format_number(100 * value, 3), "%", foot, tip, mark)
+    return Kpi("mbu", value, format_number(100 * value, 3), "%", foot, tip, mark, short_foot)
 
 
 def _throughput(decode: dict[str, Any], whole: dict[str, Any]) -> Kpi:
@@ -226,11 +228,14 @@ def _throughput(decode: dict[str, Any], whole: dict[str, Any]) -> Kpi:
     if value is None:
         return _missing("throughput", tr("Kpi", "Throughput needs an answer of two tokens or more."))
     all_of_it = whole.get("p50")
-    foot = "" if all_of_it is None else tr("Kpi", "with TTFT {0}").format(format_number(all_of_it, 3))
+    foot = short_foot = ""
+    if all_of_it is not None:
+        number = format_number(all_of_it, 3)
+        foot, short_foot = tr("Kpi", "with TTFT {0}").format(number), tr("Kpi", "w/ TTFT {0}").format(number)
     tip = tr(
         "Kpi", "Tokens a second while decoding, median over the repeats. With TTFT: of the whole request."
     )
-    return Kpi("throughput", value, format_number(value, 3), "tok/s", foot, tip)
+    return Kpi("throughput", value, format_number(value, 3), "tok/s", foot, tip, short_foot=short_foot)
 
 
 def _energy(energy: dict[str, Any]) -> Kpi:
@@ -244,8 +249,11 @@ def _energy(energy: dict[str, Any]) -> Kpi:
     source = str(energy.get("source") or "")
     if source:
         tip += " " + tr("Kpi", "Source: {0}.").format(source)
-    foot = tr("Kpi", "CPU package only") if "processor" in source else tr("Kpi", "GPU board only")
-    return Kpi("energy", value, text, unit, foot, tip)
+    if "processor" in source:
+        foot, short_foot = tr("Kpi", "CPU package only"), tr("Kpi", "CPU only")
+    else:
+        foot, short_foot = tr("Kpi", "GPU board only"), tr("Kpi", "GPU only")
+    return Kpi("energy", value, text, unit, foot, tip, short_foot=short_foot)
 
 
 def _ms(value: float, digits: int) -> tuple[str, str]:

@@ -73,7 +73,7 @@ class SetupForm(QWidget):
 
     def set_config(self, config: RunConfig) -> None:
         """Show a configuration; sends `edited` once."""
-        values = config.model_dump(mode="json")
+        values = config.to_dict()
         blockers = [QSignalBlocker(group) for group in self._groups]
         self.model.set_model(config.model)
         self.model.trust.setChecked(config.trust_remote_code)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QDialog, QLineEdit, QRadioButton, QWidget
 
 from app.panels.parts import column, row, set_text
@@ -51,8 +52,9 @@ class ShareDialog(QDialog):
 
         super().__init__(parent)
         self.setWindowTitle(self.tr("Export"))
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._formats = FORMATS
+        self._suggested = ""
+        self._working = False
         self._folder, self._stem = folder, stem
         self._ask_path, self._confirm = ask_path, confirm
         outer = column(self, (20, 16, 20, 16), 10)
@@ -62,12 +64,14 @@ class ShareDialog(QDialog):
         self.choices: dict[str, QRadioButton] = {}
         for name, found in FORMATS.items():
             choice = QRadioButton(found.title)
-            choice.setAccessibleDescription(found.about)
+            about = found.missing or found.about
+            choice.setEnabled(found.missing is None)
+            choice.setAccessibleDescription(about)
             choice.toggled.connect(self._format_changed)
             line = row(None, 0, 8)
             choice.setMinimumWidth(120)
             line.addWidget(choice)
-            line.addWidget(make_label(found.about, "muted"), 1)
+            line.addWidget(make_label(about, "muted", wrap=True), 1)
             outer.addLayout(line)
             self.choices[name] = choice
         self.private = QCheckBox(self.tr("Leave out prompt and answer text, user and host names"))
@@ -93,9 +97,10 @@ class ShareDialog(QDialog):
         outer.addLayout(foot)
         self.browse.clicked.connect(self._browse)
         self.save.clicked.connect(self._save)
-        self.copy.clicked.connect(lambda: self.copy_asked.emit(self.private.isChecked()))
+        self.copy.clicked.connect(self._copy)
         self.close_button.clicked.connect(self.reject)
-        self.choices[chosen if chosen in self.choices else "html"].setChecked(True)
+        usable = [name for name, choice in self.choices.items() if choice.isEnabled()]
+        self.choices[chosen if chosen in usable else usable[0]].setChecked(True)
         self.save.setDefault(True)
 
     @property
@@ -104,32 +109,79 @@ class ShareDialog(QDialog):
         return next(name for name, choice in self.choices.items() if choice.isChecked())
 
     def finished_with(self, sentence: str, ok: bool) -> None:
-        """Say how the writing went."""
+        """Say how the work went. A dialog that was closed meanwhile comes back if it failed."""
+        self._set_working(False)
         set_text(self.status, sentence)
-        self.save.setEnabled(True)
-        if ok:
-            self.close_button.setFocus()
+        if self.isVisible():
+            (self.close_button if ok else self.save).setFocus()
+        elif ok:
+            self.deleteLater()
+        else:
+            self.open()
+
+    def done(self, result: int) -> None:
+        """Closed, in whatever way. What is being written goes on; its end is still to be told."""
+        super().done(result)
+        if not self._working:
+            self.deleteLater()
+
+    def _set_working(self, working: bool) -> None:
+        self._working = working
+        self.save.setEnabled(not working)
+        self.copy.setEnabled(not working)
 
     def _format_changed(self, on: bool) -> None:
         if on:
-            suffix = self._formats[self.format].suffix
-            self.path.setText(str(self._folder / f"{self._stem}{suffix}"))
+            now = self.path.text().strip()
+            self._suggested, before = self._suggestion(), self._suggested
+            # A name that a person wrote is kept; only what tells the format changes.
+            self.path.setText(self._suggested if now in ("", before) else self._with_suffix(now))
             set_text(self.status, "")
 
+    def _suggestion(self) -> str:
+        suffix = self._formats[self.format].suffix
+        # The session itself has this name already.
+        stem = self.tr("{0} copy").format(self._stem) if self.format == "dscope" else self._stem
+        return str(self._folder / f"{stem}{suffix}")
+
+    def _with_suffix(self, text: str) -> str:
+        for known in sorted((found.suffix for found in self._formats.values()), key=len, reverse=True):
+            if text.endswith(known) and not text.endswith(("/" + known, "\\" + known)):
+                return text.removesuffix(known) + self._formats[self.format].suffix
+        return text
+
+    def _copy(self) -> None:
+        self._set_working(True)
+        self.copy_asked.emit(self.private.isChecked())
+
     def _browse(self) -> None:
-        path = self._ask_path(self, Path(self.path.text()))
+        path = self._ask_path(self, self._target())
         if path is not None:
             self.path.setText(str(path))
 
+    def _target(self) -> Path:
+        """What the field says; a bare name is one in the suggested folder."""
+        path = Path(self.path.text().strip())
+        try:
+            path = path.expanduser()
+        except RuntimeError:
+            pass  # ~somebody without a home: a file of that name, then
+        return self._folder / path
+
     def _save(self) -> None:
-        text = self.path.text().strip()
-        if not text:
+        if not self.path.text().strip():
             set_text(self.status, self.tr("Give the file a name."))
             return
-        path = Path(text).expanduser()
-        overwrite = path.exists()
-        if overwrite and not self._confirm(self, path):
-            return
-        self.save.setEnabled(False)
+        path = self._target()
+        if os.path.lexists(path):
+            if path.is_dir():
+                set_text(self.status, self.tr("{0} is a folder; give the name of a file in it.").format(path))
+                return
+            if not self._confirm(self, path):
+                return
+            overwrite = True
+        else:
+            overwrite = False
+        self._set_working(True)
         set_text(self.status, self.tr("Writing {0} …").format(path.name))
         self.export_asked.emit(ShareRequest(path, self.format, self.private.isChecked(), overwrite))

@@ -6,7 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtGui import (
+    QFont,
+    QFontMetrics,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPolygonF,
+)
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.theme import DARK, Palette, ui_font
@@ -15,9 +24,13 @@ from app.widgets.marks import paint_mark
 from profiler.units import DASH
 
 SPARK_POINTS = 24
-VALUE_PX = (20, 18, 17, 16, 15, 14)
+VALUE_PX = (20, 18, 17, 16, 15, 14, 13, 12)
 """Sizes of the value: the first is the usual one."""
+SMALL_UNIT_FROM_PX = 14
+"""A value of this size or less has a smaller unit, and closer."""
 LEFT_PX, RIGHT_PX = 12, 8
+MARK_PX = 20
+"""Room of the state mark, as of the info icon."""
 _MEANINGS = {"ok": "target met", "bad": "target missed", "warning": "look here"}
 """What a mark means where nobody said it better."""
 
@@ -170,12 +183,8 @@ class KpiTile(QWidget):
 
     def fitting_px(self) -> int:
         """The largest size at which value and unit fit: 20 px but in a narrow window."""
-        unit = 6 + QFontMetrics(ui_font(12)).horizontalAdvance(self._unit) if self._unit else 0
-        room = self.width() - LEFT_PX - RIGHT_PX - unit
-        for px in VALUE_PX:
-            if QFontMetrics(ui_font(px, 600)).horizontalAdvance(self._value) <= room:
-                return px
-        return VALUE_PX[-1]
+        room = self._value_room()
+        return next((px for px in VALUE_PX if self._value_width(px) <= room), VALUE_PX[-1])
 
     def set_value_px(self, px: int) -> None:
         """Draw the value in this size (a strip gives its tiles the same one)."""
@@ -240,35 +249,92 @@ class KpiTile(QWidget):
         left, right = LEFT_PX, width - RIGHT_PX
         painter.setFont(ui_font(12, 500))
         painter.setPen(palette.color("secondary"))
-        marks = (self._mark != "none") + self._tells
-        room = right - left - (20 if marks else 0) - (18 if marks == 2 else 0)
-        self._text(painter, left, top + 15, room, self._name, self._short_name)
+        painter.drawText(QPointF(left, top + 15), self._name_shown())
         if self._mark != "none":
             paint_mark(painter, self._mark, QRectF(right - 14, top + 4, 14, 14), palette)
-        if self._tells:
+        if self._info_fits:
             paint_mark(painter, "info", QRectF(self.info_x - 7, top + 4, 14, 14), palette)
         painter.setFont(ui_font(self._value_px, 600))
         painter.setPen(palette.color("muted" if self._value == DASH else "text"))
         painter.drawText(QPointF(left, top + 41), self._value)
         x = left + painter.fontMetrics().horizontalAdvance(self._value)
         if self._unit:
-            painter.setFont(ui_font(12))
+            px, gap = _unit_style(self._value_px)
+            painter.setFont(ui_font(px))
             painter.setPen(palette.color("secondary"))
-            painter.drawText(QPointF(x + 6, top + 41), self._unit)
-            x += 6 + painter.fontMetrics().horizontalAdvance(self._unit)
+            painter.drawText(QPointF(x + gap, top + 41), self._unit)
+            x += gap + painter.fontMetrics().horizontalAdvance(self._unit)
         if len(self._spark) and right - x >= 22:
             span = min(24.0, right - x - 10)
             rect = QRectF(right - span - 2, top + 25, span, 15)
             paint_sparkline(painter, self._spark, rect, palette, self._dots)
-        painter.setFont(ui_font(11, 600 if self._foot_role == "bad" else 400))
+        painter.setFont(self._foot_font())
         painter.setPen(palette.color(self._foot_role or "secondary"))
-        self._text(painter, left, top + 62, right - left, self._foot, self._short_foot)
+        painter.drawText(QPointF(left, top + 62), self._foot_shown())
         painter.end()
 
-    @staticmethod
-    def _text(painter: QPainter, x: float, y: float, room: float, text: str, short: str = "") -> None:
-        metrics, mode = painter.fontMetrics(), Qt.TextElideMode.ElideRight
-        shown = metrics.elidedText(text, mode, int(room))
-        if short and shown != text:
-            shown = metrics.elidedText(short, mode, int(room))
-        painter.drawText(QPointF(x, y), shown)
+    # -- what fits ---------------------------------------------------------------------------------
+
+    def cut_words(self) -> list[str]:
+        """Which of its words do not fit at the present width: name, value with unit, foot line.
+
+        A short form that fits is no cut.
+        """
+        cut = []
+        if self._name_shown() not in (self._name, self._short_name):
+            cut.append(self._name)
+        if self._value_width(self._value_px) > self._value_room():
+            cut.append(f"{self._value} {self._unit}".strip())
+        if self._foot_shown() not in (self._foot, self._short_foot):
+            cut.append(self._foot)
+        return cut
+
+    def _name_shown(self) -> str:
+        return _fitted(self._name, self._short_name, ui_font(12, 500), self._name_room(self._info_fits))
+
+    @property
+    def _info_fits(self) -> bool:
+        """The icon is there while it is pointed at, unless it would cost the name."""
+        # Widths are rounded: without the pixel more a name that just fits would be cut.
+        return self._tells and _width(self._short_name, ui_font(12, 500)) < self._name_room(info=True) - 1
+
+    def _name_room(self, info: bool) -> int:
+        """Room of the name beside the mark and, if `info`, the icon."""
+        return self._room() - MARK_PX * (self._mark != "none") - MARK_PX * info
+
+    def _foot_font(self) -> QFont:
+        return ui_font(11, 600 if self._foot_role == "bad" else 400)
+
+    def _foot_shown(self) -> str:
+        return _fitted(self._foot, self._short_foot, self._foot_font(), self._room())
+
+    def _room(self) -> int:
+        return self.width() - LEFT_PX - RIGHT_PX
+
+    def _value_room(self) -> int:
+        """A long value may use half of the right margin."""
+        return self._room() + RIGHT_PX // 2
+
+    def _value_width(self, value_px: int) -> int:
+        """Width of value and unit, px."""
+        width = _width(self._value, ui_font(value_px, 600))
+        if self._unit:
+            px, gap = _unit_style(value_px)
+            width += gap + _width(self._unit, ui_font(px))
+        return width
+
+
+def _unit_style(value_px: int) -> tuple[int, int]:
+    """Size of the unit beside a value, and the gap between them, px."""
+    return (11, 4) if value_px <= SMALL_UNIT_FROM_PX else (12, 6)
+
+
+def _width(text: str, font: QFont) -> int:
+    return QFontMetrics(font).horizontalAdvance(text)
+
+
+def _fitted(text: str, short: str, font: QFont, room: int) -> str:
+    """`text` where it fits, else `short`, that with an ellipsis where even it does not fit."""
+    metrics, mode = QFontMetrics(font), Qt.TextElideMode.ElideRight
+    shown = metrics.elidedText(text, mode, room)
+    return metrics.elidedText(short, mode, room) if short and shown != text else shown

@@ -109,12 +109,13 @@ def compare(
 def noise_floor(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
     """By metric |ratio - 1| of an A/A pair's rows: what this machine shows without any change.
 
-    Rows that cannot be compared (other workloads, too few requests) say nothing about noise.
+    Rows that cannot be compared (other workloads, too few requests), and those on which no verdict
+    is given, say nothing about noise.
     """
     return {
         row["metric"]: abs(row["ratio"] - 1)
         for row in rows
-        if row["ratio"] is not None and row["verdict"] != "not_comparable"
+        if row["ratio"] is not None and row["verdict"] not in (None, "not_comparable")
     }
 
 

@@ -6,7 +6,6 @@ or the worker died (the session is kept); 130 interrupted (the session is kept).
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import sys
@@ -14,9 +13,11 @@ import sys
 
 def main() -> None:
     """Entry point of `dscope` and `python -m profiler`; ends the process with the exit code."""
-    multiprocessing.freeze_support()
-    # Until a command has its own way of stopping (imports take a second).
+    # Before any import worth the name: until a command has its own way of stopping.
     signal.signal(signal.SIGINT, _interrupted)
+    import multiprocessing
+
+    multiprocessing.freeze_support()
     # A pipe or a terminal of another encoding must not turn a thin space into a traceback.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

@@ -7,6 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 import typer.main
@@ -15,6 +16,7 @@ from profiler.cli import compare, explain, files, machine, overhead, record, ses
 from profiler.cli.console import say_error
 from profiler.errors import DecodescopeError
 from profiler.paths import log_dir
+from profiler.version import version
 
 HELP = """Measure the latency of a local language model, every token, without a window.
 
@@ -26,9 +28,10 @@ def make_app() -> typer.Typer:
     app = typer.Typer(
         name="dscope", help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
     )
+    app.callback()(_program)
     app.command("record")(record.record)
     app.command("report")(files.report)
-    app.command("compare")(compare.compare)
+    app.command("compare", cls=compare.CompareCommand)(compare.compare)
     app.command("explain")(explain.explain)
     app.command("import")(traces.import_)
     app.command("export")(traces.export)
@@ -39,6 +42,20 @@ def make_app() -> typer.Typer:
     app.command("verify")(files.verify)
     app.command("repair")(files.repair)
     return app
+
+
+def _say_version(asked: bool) -> None:
+    if asked:
+        print(f"dscope {version()}")
+        raise typer.Exit
+
+
+def _program(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say the version and end.")
+    ] = False,
+) -> None:
+    """What can stand before a command."""
 
 
 def run(arguments: Sequence[str]) -> int:

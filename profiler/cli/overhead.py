@@ -89,7 +89,7 @@ def measure(config: RunConfig, variants: Sequence[str], budget_s: float) -> list
     engine = Engine(publish=publish)
     try:
         engine.command(
-            1, "overhead", {"config": config.model_dump(), "variants": list(variants), "budget_s": budget_s}
+            1, "overhead", {"config": config.to_dict(), "variants": list(variants), "budget_s": budget_s}
         )
         while not replies:
             engine.poll(0.25)
@@ -128,7 +128,7 @@ def _window(config: RunConfig, budget_s: float) -> dict[str, Any]:
         environment.setdefault("QT_QPA_PLATFORM", "offscreen")
     with tempfile.TemporaryDirectory(prefix="decodescope-") as folder:
         result, settings = Path(folder) / "own-cost.json", Path(folder) / "config.json"
-        settings.write_text(config.model_dump_json(), encoding="utf-8")
+        settings.write_text(ev.dump_json(config.to_dict()), encoding="utf-8")
         arguments = ["--config", str(settings), "--own-cost", str(result), "--own-cost-budget", str(budget_s)]
         try:
             done = subprocess.run(
@@ -161,7 +161,16 @@ def percent(ratio: float) -> str:
 def _show(variants: Sequence[dict[str, Any]]) -> None:
     names = {"full": "full road", "no_sampler": "without sampler", "window": "with a window"}
     table = Table(box=None, pad_edge=False)
-    for heading in ("against the bare loop", "ITL mean", "95 %", "p50", "p99", "p99 undisturbed", "our CPU share", "blocks"):
+    for heading in (
+        "against the bare loop",
+        "ITL mean",
+        "95 %",
+        "p50",
+        "p99",
+        "p99 undisturbed",
+        "our CPU share",
+        "blocks",
+    ):
         table.add_column(heading)
     for row in variants:
         if row["itl_mean_ratio"] is None:

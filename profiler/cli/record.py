@@ -188,7 +188,7 @@ def run_in_foreground(config: RunConfig, path: Path | None, *, overwrite: bool, 
     previous = {sig: signal.signal(sig, interrupt) for sig in signals}
     handled = 0
     try:
-        args: dict[str, Any] = {"config": config.model_dump(), "name": config.name, "overwrite": overwrite}
+        args: dict[str, Any] = {"config": config.to_dict(), "name": config.name, "overwrite": overwrite}
         if path is not None:
             args["path"] = str(path.absolute())
         engine.command(1, "run", args)

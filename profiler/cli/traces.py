@@ -79,11 +79,12 @@ def _check_target(source: Path, target: Path) -> None:
 
     try:
         same = target.samefile(source)
-    except OSError:
-        same = False  # one of them is not there: the reader or the writer says so
+        recorded = target.is_file() and is_locked(target)
+    except (OSError, ValueError):
+        return  # one of them is not there, or cannot be: the reader or the writer says so
     if same:
         raise UsageError(f"--out names the file that is read, {source}; choose another name.", field="out")
-    if target.is_file() and is_locked(target):
+    if recorded:
         raise SessionError(f"{target} is being recorded right now; choose another name.")
 
 

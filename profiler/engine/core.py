@@ -25,14 +25,14 @@ from profiler import events as ev
 from profiler.config import make_config
 from profiler.engine import inspection
 from profiler.engine.handshake import Handshake
-from profiler.engine.job import Job, load_key, stored_config
+from profiler.engine.job import Job, load_key, process_key, stored_config
 from profiler.engine.own_cost import OwnCost
 from profiler.engine.recording import Recordings
-from profiler.engine.rest import Rest
+from profiler.engine.rest import Rest, amount
 from profiler.engine.sampling import Sampling
+from profiler.engine.spare import SpareWorker, new_worker
 from profiler.engine.worker_handle import WorkerHandle
 from profiler.errors import DecodescopeError, ModelError, SessionError, UsageError
-from profiler.paths import log_dir
 from profiler.patience import be_patient, be_prompt
 from profiler.session import files
 from profiler.units import NS_PER_S
@@ -67,6 +67,8 @@ class Engine:
         self.finished = False
         self._worker: WorkerHandle | None = None
         self._handshake: Handshake | None = None
+        self._spare = SpareWorker(clock)
+        self._warm_asked: list[int] = []
         self._loaded: dict[str, Any] | None = None
         self._loaded_key: str | None = None
         self._job: Job | None = None
@@ -123,6 +125,28 @@ class Engine:
         else:
             self._in_background(inspection.machine_facts, self._answer(number), self._refuser(number))
 
+    def _verb_warm(self, number: int, args: dict[str, Any]) -> None:
+        """Make a worker ready for runs like this one. Answers when it is, or why there will be none."""
+        config = make_config(args["config"])
+        reason = inspection.why_not_warm(config, self._machine)
+        if self._job is not None or self.finished:
+            reason = "a run is going on"
+        elif self._loaded is not None and self._loaded_key == load_key(config):
+            reason = "the model is loaded already"
+        if reason is None:
+            self._spare.want(config)
+            self._warm_asked.append(number)
+        else:
+            self._spare.drop()
+            self._reply(number, {"warm": False, "reason": reason})
+
+    def _answer_warm(self) -> None:
+        if self._warm_asked and (self._spare.ready or not self._spare.exists):
+            reason = None if self._spare.ready else "it was needed before, or has ended"
+            for number in self._warm_asked:
+                self._reply(number, {"warm": self._spare.ready, "reason": reason})
+            self._warm_asked = []
+
     def _verb_load(self, number: int, args: dict[str, Any]) -> None:
         self._begin(number, args, with_run=False)
 
@@ -150,6 +174,7 @@ class Engine:
     def _verb_free(self, number: int, _args: dict[str, Any]) -> None:
         if self._job is not None:
             raise UsageError("A run is going on; stop it first.")
+        self._spare.drop()
         self._drop_worker()
         self._set_state("idle")
         self._reply(number)
@@ -171,6 +196,7 @@ class Engine:
 
     def _verb_kill(self, number: int, _args: dict[str, Any]) -> None:
         if self._job is None:
+            self._spare.drop()
             self._drop_worker(kill=True)
             self._set_state("idle")
         elif self._worker is not None and self._job.stage != "check":
@@ -232,7 +258,7 @@ class Engine:
 
         Returns those of `watch` that are ready to be read.
         """
-        handles: list[Any] = list(watch)
+        handles: list[Any] = [*watch, *self._spare.handles()]
         if self._worker is not None:
             handles.append(self._worker.sentinel)
             resting_s = self._rest.left_s(self.now_ns())
@@ -251,6 +277,9 @@ class Engine:
             self._drain_worker(self._worker, everything=died)
             if died:
                 self._worker_ended()
+        if self._spare.exists:
+            self._emit(self._spare.read(ready))
+        self._answer_warm()
         self._drain_samples()
         self._advance()
         while not self._background.empty():
@@ -283,7 +312,7 @@ class Engine:
             if not everything or not batch:
                 break
         if events:
-            self._rest.looked(self.now_ns(), len(events), sharing=self._sharing)
+            self._rest.looked(self.now_ns(), amount(events), sharing=self._sharing)
         replies = [event for event in events if isinstance(event, ev.Reply)]
         events = [event for event in events if not isinstance(event, ev.Reply)]
         if self._job is not None and self._job.own_cost is not None:
@@ -414,6 +443,7 @@ class Engine:
             return
         key = load_key(job.config)
         if self._worker is not None and self._loaded_key == key and self._loaded is not None:
+            self._spare.drop()
             self._worker.clear_stop()
             self._loaded_ready(job)
             return
@@ -421,19 +451,21 @@ class Engine:
         # allocator or in thread pools must not colour the numbers.
         self._drop_worker()
         self._stage(job, "worker")
-        try:
-            log_path = log_dir() / f"worker-{self.now_ns()}.log"
-        except OSError:
-            log_path = None
-        self._worker = WorkerHandle(log_path)
-        self._handshake = Handshake(self._worker, self.now_ns)
+        self._worker, self._handshake = self._spare.take(job.config) or new_worker(self.now_ns)
+        if process_key(job.config) is not None:
+            self._emit([ev.Progress("import")], record=False)
+        if self._handshake.done:
+            self._load(job, self._worker)
+
+    def _load(self, job: Job, worker: WorkerHandle) -> None:
+        self._stage(job, "load")
+        job.reply_id = worker.send("load", config=job.config.to_dict())
 
     def _worker_replied(self, reply: ev.Reply) -> None:
         job = self._job
         if self._handshake is not None and self._handshake.take(reply):
             if self._handshake.done and job is not None and self._worker is not None:
-                self._stage(job, "load")
-                job.reply_id = self._worker.send("load", config=job.config.model_dump())
+                self._load(job, self._worker)
             return
         if job is None or reply.id != job.reply_id:
             return
@@ -468,7 +500,7 @@ class Engine:
         assert self._worker is not None
         # What only the loaded model can tell (a text's length in tokens) is told before there is a file.
         self._stage(job, "prepare")
-        job.reply_id = self._worker.send("prepare", config=job.config.model_dump())
+        job.reply_id = self._worker.send("prepare", config=job.config.to_dict())
 
     def _prepared(self, job: Job) -> None:
         if job.stop_asked:
@@ -512,7 +544,7 @@ class Engine:
         self._recordings.commit()
         self._stage(job, "run")
         self._set_state("running")
-        args = {"config": job.config.model_dump(), "run": job.run, "first_no": job.first_no}
+        args = {"config": job.config.to_dict(), "run": job.run, "first_no": job.first_no}
         if job.own_cost is not None:
             job.reply_id = self._worker.send("overhead", variants=job.own_cost.variants, **args)
         else:
@@ -552,6 +584,7 @@ class Engine:
             self._sampling = None
         end = ev.RunEnd(job.run, self.now_ns(), status, reason)
         self._recordings.write([end])
+        self._send_outgoing()  # the last tokens: the figures of a long run take a while
         self._recordings.close(job.run)
         if job.own_cost is not None:
             self._throw_away(job)
@@ -677,6 +710,7 @@ class Engine:
         """Ends worker and recording. Idempotent."""
         if self._job is not None and self._recordings.open:
             self._end_run(self._job, "interrupted", self._ending_reason or "the engine was closed")
+        self._spare.drop()
         self._drop_worker()
         if self._sampling is not None:
             self._sampling.stop()

@@ -22,10 +22,14 @@ from profiler.shapes import fit_check, kv_bytes_per_token, weight_bytes
 from profiler.telemetry.cgroup import ControlGroup
 from profiler.telemetry.hardware import hardware_facts, software_facts
 from profiler.telemetry.nvml import open_nvml
+from profiler.units import GIB
 from profiler.worker.backends.synthetic import is_synthetic, parse
 from profiler.worker.backends.transformers import check_context
 from profiler.worker.prompts import read_prompts
 from profiler.worker.sources import ModelSource, list_models, resolve
+
+WARM_FREE_BYTES = 2 * GIB
+"""A worker that has torch imported holds some 0.4 GiB: not where memory is short."""
 
 
 def models() -> list[dict[str, Any]]:
@@ -183,6 +187,22 @@ def check_run(config: RunConfig) -> None:
     fit = _fit(source, config.dtype, config.output_tokens + prompt_tokens, config.device)
     if fit.verdict == "does_not_fit":
         raise ModelError(fit.message)
+
+
+def why_not_warm(config: RunConfig, machine: dict[str, Any] | None) -> str | None:
+    """Why no worker is to be made ready for runs like this one; None: it may. Under 1 ms.
+
+    `machine`: what `machine_facts` told, None while that is not known.
+    """
+    if is_synthetic(config.model):
+        return "no model runs"
+    names = [entry["name"] for entry in machine["devices"]] if machine is not None else None
+    kind = config.device.partition(":")[0]
+    if names is not None and kind != "auto" and not any(name.partition(":")[0] == kind for name in names):
+        return f"there is no {config.device} here"
+    if free_memory_bytes() < WARM_FREE_BYTES:
+        return "too little memory is free"
+    return None
 
 
 OLD_LOG_S = 24 * 3600

@@ -9,6 +9,7 @@ from typing import Any
 from profiler import events as ev
 from profiler.config import RunConfig
 from profiler.engine.own_cost import OwnCost
+from profiler.worker.backends.synthetic import is_synthetic
 
 NOT_KEPT = "(not kept)"
 """Stands for a prompt in a session that was recorded without text."""
@@ -54,12 +55,22 @@ class Job:
 
 def stored_config(config: RunConfig) -> dict[str, Any]:
     """The settings that go into the session file: without the prompt where text is not to be kept."""
-    values = config.model_dump(mode="json")
+    values = config.to_dict()
     if not config.keep_text:
         for key in ("prompt", "prompts_file"):
             if values[key] is not None:
                 values[key] = NOT_KEPT
     return values
+
+
+def process_key(config: RunConfig) -> str | None:
+    """Two configurations with the same key can begin in the same fresh process; None: in one that
+    never imports torch.
+
+    Only what the libraries read when they are imported belongs here; threads, dtype and device are
+    set later.
+    """
+    return None if is_synthetic(config.model) else ev.dump_json([config.allow_download])
 
 
 def load_key(config: RunConfig) -> str:

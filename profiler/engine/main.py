@@ -2,6 +2,8 @@
 
 Commands come as JSON on one pipe, events go out on another through a bounded publisher. When
 the window is gone (end of file), the run is stopped, the file closed, and the process ends.
+
+The window holds `engine_main` to start it, and none of what it needs: that is imported inside.
 """
 
 from __future__ import annotations
@@ -13,14 +15,15 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from profiler import events as ev
-from profiler.engine.core import Engine
-from profiler.engine.publisher import Publisher
 from profiler.worker.interrupts import ignore_interrupt
 
 
 def engine_main(commands: Connection, messages: Connection, library: str | None) -> None:
     """Entry of the process. `commands` is read and `messages` written by this process alone."""
     ignore_interrupt()
+    from profiler.engine.core import Engine
+    from profiler.engine.publisher import Publisher
+
     publisher = Publisher(messages.send_bytes)
     engine = Engine(publish=publisher.publish, library=Path(library) if library else None)
     connected = True

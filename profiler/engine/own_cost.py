@@ -163,5 +163,7 @@ class OwnCost:
                 continue
             wall_ns = self._wall_ns.get(name, 0)
             share = 100 * self._cpu_ns.get(name, 0) / wall_ns / cpus if wall_ns else None
-            rows.append({"variant": name, **overhead_ratios(self._blocks, name, alone), "others_cpu_pct": share})
+            rows.append(
+                {"variant": name, **overhead_ratios(self._blocks, name, alone), "others_cpu_pct": share}
+            )
         return rows

@@ -59,6 +59,11 @@ class WorkerHandle:
         """Becomes ready when the process has ended."""
         return self._process.sentinel
 
+    @property
+    def alive(self) -> bool:
+        """Is the process still there?"""
+        return self._process.is_alive()
+
     def send(self, verb: str, **args: Any) -> int:
         """Sends a command; returns the id its Reply will carry. A dead worker is told by `eof` later."""
         self._next_id += 1

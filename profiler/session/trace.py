@@ -250,7 +250,7 @@ def _request_lines(timeline: Timeline, request: Request, name: str) -> Iterator[
         }
     )
     spans = sorted(request.spans, key=lambda span: span.t_ns)
-    pieces = request.pieces
+    pieces = list(request.pieces)
     beside_steps = len(pieces) == len(request)
     at = 0
     for i, (t_ns, line) in enumerate(_step_lines(timeline, request, name)):

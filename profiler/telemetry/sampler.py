@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from profiler import events
-from profiler.units import NS_PER_S
+from profiler.units import NS_PER_MS, NS_PER_S
 
 Values = dict[str, float | int | None]
 """One reading. A metric that is missing is None (the reason is in `Reader.describe`), a metric
@@ -113,6 +113,8 @@ class SamplerCore:
         self.rounds = 0
         self.skipped = 0
         """Rounds that were left out because the one before them took too long."""
+        self.round_ns = 0
+        """Time spent in readings so far: what the sampler itself costs."""
         self._polled = [_Polled(reader) for reader in readers]
         self._emit = emit
         self._clock = clock
@@ -140,17 +142,19 @@ class SamplerCore:
         for event in samples:
             self._emit(event)
         if polled_any:
+            self.round_ns += end_ns - start_ns
             self._emit(events.Interval("sampler", start_ns, end_ns))
         for event in logs:
             self._emit(event)
         return self._next_deadline(end_ns)
 
     def status(self) -> dict[str, Any]:
-        """How the sampler is doing, as JSON: pace, counts, and the state of each source."""
+        """How the sampler is doing, as JSON: pace, counts, mean cost, and the state of each source."""
         return {
             "hz": self.hz,
             "rounds": self.rounds,
             "skipped_rounds": self.skipped,
+            "round_ms": self.round_ns / self.rounds / NS_PER_MS if self.rounds else None,
             "sources": {
                 polled.reader.source: {
                     "state": polled.state,

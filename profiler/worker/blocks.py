@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from profiler import events as ev
@@ -97,13 +98,13 @@ def measure(
     """
     rng = random.Random(config.seed)
     tokens = BLOCK * (len(variants) * CYCLES_A_REQUEST + 1) + 1
-    settings = config.model_copy(update={"output_tokens": tokens, "ignore_eos": True})
+    settings = replace(config, output_tokens=tokens, ignore_eos=True)
     cycle = 0
     index = 0
     while not stop():
         switch = BlockOutbox(outbox, variants, rng, cycle)
         warmup = index == 0
-        length = settings if not warmup else settings.model_copy(update={"output_tokens": 2 * BLOCK})
+        length = settings if not warmup else replace(settings, output_tokens=2 * BLOCK)
         planned = Planned(first_no + index, run, f"b{index}", index, warmup, f"Answer {index}")
         try:
             outcome = backend.answer(planned, length, switch)  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """The worker process: the only place where torch lives.
 
 It takes commands as JSON from one pipe and answers with events on another (see `events`).
-Verbs: ping, load, prepare, run, overhead, free, shutdown; each is answered by a Reply with its id. Stop and
+Verbs: ping, warm, load, prepare, run, overhead, free, shutdown; each is answered by a Reply with its id. Stop and
 cancel come through a shared byte, since the main thread is busy then.
 """
 
@@ -22,6 +22,7 @@ from typing import Any
 from profiler import events as ev
 from profiler.config import RunConfig, make_config
 from profiler.errors import DecodescopeError, ModelError
+from profiler.patience import all_prompt, be_patient
 from profiler.worker.backends.base import Backend, Stopped
 from profiler.worker.blocks import measure
 from profiler.worker.interrupts import ignore_interrupt
@@ -104,6 +105,19 @@ class _Worker:
 
     def _verb_ping(self, _command: dict[str, Any]) -> int:
         return now_ns()
+
+    def _verb_warm(self, command: dict[str, Any]) -> None:
+        """Import what a load will need; nothing else is done, and no model is there."""
+        from profiler.worker.imports import import_libraries
+        from profiler.worker.sources.environment import prepare_environment
+
+        prepare_environment(command["allow_download"])
+        # Whatever else happens on this machine goes first; undone before a model is loaded.
+        be_patient()
+        try:
+            import_libraries(self._stopped)
+        finally:
+            all_prompt()
 
     def _verb_load(self, command: dict[str, Any]) -> dict[str, Any]:
         config = make_config(command["config"])

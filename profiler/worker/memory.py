@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import time
 from pathlib import Path
 from typing import Any
+
+from profiler import events as ev
 
 
 class PeakMemory:
@@ -60,3 +63,28 @@ class PeakMemory:
             return getattr(psutil.Process().memory_info(), "peak_wset", None), source
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return int(peak if sys.platform == "darwin" else peak * 1024), source
+
+
+ALLOCATOR = {
+    "allocated_bytes": "allocated_bytes.all.current",
+    "reserved_bytes": "reserved_bytes.all.current",
+    "alloc_retries": "num_alloc_retries",
+}
+"""Our names and torch's (`torch.cuda.memory_stats`): what tensors take, what is held for them, and
+how often a request for memory first had to give some back (a cause of spikes)."""
+
+
+def allocator_sample(device: str) -> ev.Sample | None:
+    """What CUDA's allocator holds now, as a Sample of source "torch"; None elsewhere.
+
+    For the time between two requests: it reads counters on the host and waits for no kernel.
+    """
+    if not device.startswith("cuda"):
+        return None
+    import torch
+
+    before_ns = time.perf_counter_ns()
+    stats = torch.cuda.memory_stats(torch.device(device))
+    after_ns = time.perf_counter_ns()
+    values: dict[str, float | int | None] = {ours: stats.get(theirs) for ours, theirs in ALLOCATOR.items()}
+    return ev.Sample((before_ns + after_ns) // 2, "torch", values, after_ns - before_ns)

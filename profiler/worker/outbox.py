@@ -27,6 +27,10 @@ FLUSH_NS = 100_000_000
 SHARING_FLUSH_NS = 200_000_000
 """With the model on the processor that we run on: each flush makes the decoder wait for the
 interpreter, and the engine looks no more often."""
+FAST_FLUSH_NS = 50_000_000
+FAST_STEPS_PER_S = 2000
+"""From this rate on batches are long enough to be written more often all the same: what a wake-up
+costs is little beside what is written."""
 IDLE_S = 0.2
 
 
@@ -55,6 +59,7 @@ class Outbox:
         self._idle = threading.Event()
         self._closing = False
         self._sharing = False
+        self._drained_ns = 0
         self._current: OpenRequest | None = None
         self._thread = threading.Thread(target=self._write, name="outbox", daemon=True)
         self._thread.start()
@@ -63,7 +68,7 @@ class Outbox:
         """The model computes on the processor that the writing thread runs on: write less often,
         and preempt nobody."""
         self._flush_ns = SHARING_FLUSH_NS
-        self._sharing = True
+        self._sharing = True  # from now on the writing thread sets the pace
 
     def begin(
         self, start: ev.RequestStart, detokenise: Detokenise | None, *, keep_ids: bool = True
@@ -142,10 +147,13 @@ class Outbox:
             self._on_fatal()
 
     def _drain(self) -> list[ev.Event]:
-        """Everything handed over so far; steps of one request between two other events together."""
+        """Everything handed over so far; steps of one request between two other events together,
+        intervals last."""
         out: list[ev.Event] = []
+        beside: list[ev.Event] = []
         waiting: dict[OpenRequest, tuple[list[int], list[Sequence[int] | int]]] = {}
-        for _ in range(len(self._items)):
+        n = len(self._items)
+        for _ in range(n):
             item = self._items.popleft()
             if type(item) is tuple:
                 owner = item[2] or self._current
@@ -153,6 +161,10 @@ class Outbox:
                     t_ns, steps = waiting.setdefault(owner, ([], []))
                     t_ns.append(item[0])
                     steps.append(item[1])
+                continue
+            if isinstance(item, ev.Interval):
+                # Belongs to no request and cuts no batch in two: a collection comes every few hundred steps.
+                beside.append(item)
                 continue
             _pack_all(waiting, out)
             if isinstance(item, OpenRequest):
@@ -166,7 +178,15 @@ class Outbox:
             else:
                 out.append(item)  # type: ignore[arg-type]
         _pack_all(waiting, out)
-        return out
+        self._keep_pace(n)
+        return out + beside
+
+    def _keep_pace(self, n: int) -> None:
+        """`n` things were handed over since the last time: how long until the next."""
+        drained_ns, self._drained_ns = self._drained_ns, now_ns()
+        if self._sharing:
+            fast = n * 1_000_000_000 >= FAST_STEPS_PER_S * (self._drained_ns - drained_ns)
+            self._flush_ns = FAST_FLUSH_NS if fast else SHARING_FLUSH_NS
 
 
 class OpenRequest:

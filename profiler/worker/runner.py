@@ -74,6 +74,8 @@ def execute(
                 ev.RequestEnd(planned.no, end_ns, outcome.status, outcome.stop_reason, outcome.error),
                 now=True,
             )
+            for event in backend.between():
+                outbox.emit(event)
             if outcome.status == "error":
                 outbox.emit(
                     ev.Failure("run", now_ns(), f"{planned.label}: {outcome.error}", outcome.detail), now=True

@@ -1,6 +1,6 @@
 """Opening a session of a million tokens in the window: time to the first chart, longest freeze.
 
-python tests/bench/bench_open.py [TOKENS] [REQUESTS]
+python tests/bench/bench_open.py [--tokens N] [--requests N] [--json FILE]
 
 The window is the real one, offscreen, without an engine. "Freeze" is the longest time for which
 the GUI thread answered no timer while the file was being opened and first drawn.
@@ -8,6 +8,7 @@ the GUI thread answered no timer while the file was being opened and first drawn
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import tempfile
@@ -19,6 +20,7 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import numpy as np
+from figures import tell
 
 from profiler import events as ev
 from profiler.session.store import SessionWriter
@@ -48,22 +50,33 @@ def write(path: Path, tokens: int, requests: int) -> None:
         writer.write([ev.RunEnd(1, now, "finished")])
 
 
-def main() -> int:
-    """Print the figures; exit code 0."""
-    tokens = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
-    requests = int(sys.argv[2]) if len(sys.argv) > 2 else 10
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tokens", type=int, default=1_000_000)
+    parser.add_argument("--requests", type=int, default=10)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["DECODESCOPE_HOME"] = folder
         path = Path(folder) / "big.dscope"
         begin = time.perf_counter()
-        write(path, tokens, requests)
-        print(
-            f"written: {tokens:,} tokens, {path.stat().st_size / 1e6:.1f} MB, {time.perf_counter() - begin:.1f} s"
+        write(path, options.tokens, options.requests)
+        written_s = time.perf_counter() - begin
+        bytes_per_token = path.stat().st_size / options.tokens
+        tell(
+            {
+                "tokens": options.tokens,
+                "requests": options.requests,
+                "write_tokens_per_s": options.tokens / written_s,
+                "bytes_per_token": bytes_per_token,
+                **measure(path),
+            },
+            options.json,
         )
-        return measure(path)
 
 
-def measure(path: Path) -> int:
+def measure(path: Path) -> dict[str, float]:
     """Open `path` in a window and watch the event loop meanwhile."""
     from PySide6.QtCore import QEventLoop, QTimer
     from PySide6.QtWidgets import QApplication
@@ -114,14 +127,15 @@ def measure(path: Path) -> int:
     window.open_session(path)
     loop.exec()
     freeze = max(b - a for a, b in pairwise(beats)) if len(beats) > 1 else 0.0
-    print(
-        f"first chart: {first[0] - begin:.2f} s, final figures: {done[0] - begin:.2f} s, longest freeze: {freeze * 1e3:.0f} ms"
-    )
     pulse.stop()
     ticker.stop()
     window.close_without_asking()
-    return 0
+    return {
+        "first_chart_s": first[0] - begin,
+        "final_figures_s": done[0] - begin,
+        "longest_freeze_ms": freeze * 1e3,
+    }
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

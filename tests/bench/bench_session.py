@@ -58,8 +58,7 @@ def write_steps(path: Path, steps: int, requests: int, batch: int) -> float:
 
 def read_all(path: Path) -> None:
     with SessionReader.open(path) as reader:
-        for request in reader.timeline().iter_requests():
-            len(request)
+        reader.timeline().read_all()
 
 
 def main() -> None:

@@ -149,7 +149,7 @@ class Runs:
         self._seen.clear()
         self._number += 1
         path = self._folder / f"{name}.dscope"
-        config = make_config(settings).model_dump()
+        config = make_config(settings).to_dict()
         self._engine.command(self._number, "run", {"config": config, "name": name, "path": str(path)})
         while True:
             self._engine.poll(0.05)

@@ -3,7 +3,7 @@
     python tests/gpu/run.py                 on a machine with a GPU; under 8 minutes
     python tests/gpu/run.py --dry-run       its own logic, without one: a schedule for a model
 
-Needs the engine's dependencies only (torch with CUDA, transformers, nvidia-ml-py, pydantic, numpy,
+Needs the engine's dependencies only (torch with CUDA, transformers, nvidia-ml-py, numpy,
 scipy, psutil, platformdirs): no Qt, no pytest. Each check fails softly: what this machine or
 these versions cannot do is "not run" with the reason. Exit code 0 when all that could run passed.
 """

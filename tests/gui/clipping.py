@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPoint, QRect
+from itertools import combinations
+from typing import TypeVar
+
+from PySide6.QtCore import QPoint, QRect, QRectF
 from PySide6.QtWidgets import QAbstractButton, QCheckBox, QLabel, QPushButton, QRadioButton, QWidget
 
+from app.charts import ChartCard
+from app.panels.kpi_strip import KpiStrip
 from app.widgets import ElidedLabel
 
 SLACK_PX = 1
+T = TypeVar("T", bound=QWidget)
+INK_PX = 0.5
+"""Painted words may touch by this: their ink is measured, not their line."""
 
 
 def _texts(root: QWidget) -> list[QWidget]:
@@ -45,7 +53,7 @@ def cut_texts(root: QWidget) -> list[str]:
 
 def overlapping_texts(root: QWidget) -> list[str]:
     """Pairs of texts that lie on each other, where neither holds the other."""
-    placed = [(widget, QRect(widget.mapTo(root, QPoint(0, 0)), widget.size())) for widget in _texts(root)]
+    placed = [(widget, _seen(widget, root)) for widget in _texts(root)]
     found = []
     for index, (one, rect) in enumerate(placed):
         for other, where in placed[index + 1 :]:
@@ -53,11 +61,49 @@ def overlapping_texts(root: QWidget) -> list[str]:
                 continue
             common = rect.intersected(where)
             if common.width() > 2 and common.height() > 2 and one.window() is other.window():
-                if _same_stack(one, other):
-                    found.append(f"{one.text()[:30]!r} on {other.text()[:30]!r}")
+                found.append(f"{one.text()[:30]!r} on {other.text()[:30]!r}")
     return found
 
 
-def _same_stack(one: QWidget, other: QWidget) -> bool:
-    """Both are really painted there (a scrolled area may hide one outside its view)."""
-    return not one.visibleRegion().isEmpty() and not other.visibleRegion().isEmpty()
+def _seen(widget: QWidget, root: QWidget) -> QRect:
+    """Where a widget is really painted (a scrolled area may hide it or a part of it)."""
+    return QRect(widget.visibleRegion().boundingRect()).translated(widget.mapTo(root, QPoint(0, 0)))
+
+
+def bad_words(root: QWidget) -> list[str]:
+    """What is wrong with the painted words of the charts and key figures below `root` (or of it).
+
+    Charts: words that leave their canvas, lie on others, or are half covered. Key figures: words
+    that end in an ellipsis. Legends: marks without a single word.
+    """
+    found = []
+    for chart in _shown(root, ChartCard):
+        found += [f"{type(chart).__name__}: {problem}" for problem in chart_problems(chart)]
+    for strip in _shown(root, KpiStrip):
+        found += [f"key figure cuts {words!r}" for words in strip.cut_words()]
+    return found
+
+
+def chart_problems(chart: ChartCard) -> list[str]:
+    """The same of one chart."""
+    words = chart.painted_words()
+    canvas = QRectF(chart.canvas.rect()).adjusted(-INK_PX, -INK_PX, INK_PX, INK_PX)
+    found = [f"{entry.text!r} is half covered" for entry in words if entry.hidden]
+    found += [f"{entry.text!r} leaves the chart" for entry in words if not canvas.contains(entry.rect)]
+    for one, other in combinations(words, 2):
+        common = one.rect.intersected(other.rect)
+        if common.width() > INK_PX and common.height() > INK_PX:
+            found.append(f"{one.text!r} on {other.text!r}")
+    found += [
+        f"{label.text()!r} ends in an ellipsis"
+        for label in chart.findChildren(ElidedLabel)
+        if label.isVisibleTo(chart) and label.elided() != label.text()
+    ]
+    if chart.legend.isVisible() and chart.legend.items and not any(chart.legend.words()):
+        found.append("the legend has no words")
+    return found
+
+
+def _shown(root: QWidget, kind: type[T]) -> list[T]:
+    found = [root] if isinstance(root, kind) else []
+    return [*found, *(part for part in root.findChildren(kind) if part.isVisibleTo(root))]

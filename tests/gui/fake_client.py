@@ -159,7 +159,7 @@ class FakeClient:
             "llc_bytes": None,
             "reason": None,
         }
-        config = self.config.model_dump(mode="json")
+        config = self.config.to_dict()
         self.feed(
             [
                 ev.RunStart(1, self.clock_ns, model["label"], model["label"], config, {}),

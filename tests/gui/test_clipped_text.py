@@ -7,9 +7,11 @@ A text size of 150 % scales everything, so that a window of 1280 x 800 px has ro
 from pathlib import Path
 
 import pytest
-from clipping import cut_texts, overlapping_texts
+from clipping import bad_words, cut_texts, overlapping_texts
 from pytestqt.qtbot import QtBot
 from window_parts import bench
+
+from profiler.analysis.selection import TokenRange
 
 SIZES = {"1280x800": (1280, 800), "1920x1080": (1920, 1080), "1280x800 at 150 %": (853, 533)}
 
@@ -29,11 +31,44 @@ def test_no_text_of_a_page_is_cut(qtbot: QtBot, tmp_path: Path, page: str, size:
 
 
 @pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
-def test_no_text_of_a_finished_run_is_cut(qtbot: QtBot, tmp_path: Path, size: tuple[int, int]) -> None:
+@pytest.mark.parametrize(("mode", "gpu"), [("dark", False), ("light", True)])
+def test_no_text_of_a_finished_run_is_cut(
+    qtbot: QtBot, tmp_path: Path, size: tuple[int, int], mode: str, gpu: bool
+) -> None:
+    with bench(qtbot, tmp_path, mode) as b:
+        b.window.setMinimumSize(0, 0)
+        b.window.resize(*size)
+        b.window.start()
+        b.settle(lambda: b.client.verbs.count("run"))
+        b.client.whole_run(gpu=gpu)
+        b.settle(lambda: not b.controller.active and b.controller.values_final)
+        # One line of figures wherever eight of them have room side by side.
+        assert b.page.kpis.lines == (2 if size[0] < 1280 else 1)
+        for tokens in (None, TokenRange(40, 101)):
+            if tokens is not None:
+                b.page.links.selection.settle(tokens)
+            for at in (None, 3, 60, 128):
+                b.page.token_latency.hovered.emit(at)
+                qtbot.wait(10)  # posted layouts
+                assert cut_texts(b.window) == []
+                assert overlapping_texts(b.window) == []
+                assert bad_words(b.window) == [], (tokens, at)
+
+
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+def test_no_text_of_a_failed_run_is_cut(qtbot: QtBot, tmp_path: Path, size: tuple[int, int]) -> None:
     with bench(qtbot, tmp_path) as b:
         b.window.setMinimumSize(0, 0)
         b.window.resize(*size)
-        b.run_to_end()
+        b.window.start()
+        b.settle(lambda: b.client.verbs.count("run"))
+        b.client.loading()
+        b.client.begin()
+        b.client.request(warmup=True)
+        b.client.request(status="failed", tokens=20)
+        b.client.finish("failed", "CUDA ran out of memory while the cache grew.")
+        b.settle(lambda: not b.controller.active)
         qtbot.wait(10)
         assert cut_texts(b.window) == []
         assert overlapping_texts(b.window) == []
+        assert bad_words(b.window) == []

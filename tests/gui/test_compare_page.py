@@ -20,6 +20,7 @@ from PySide6.QtWidgets import QTableWidgetItem, QWidget
 from app.background import Background
 from app.pages.compare import ComparePage
 from app.pages.compare_data import Pair, load_session, ok_gaps, run_curves
+from app.pages.compare_view import pair_reports
 from app.panels.compare_export import PairReport, as_csv, as_markdown
 from app.panels.compare_interval import axis_x, clipped
 from app.panels.compare_words import (
@@ -34,9 +35,10 @@ from app.panels.compare_words import (
     verdict_words,
 )
 from app.theme import DARK, LIGHT, apply_theme
+from profiler import events as ev
 from profiler.analysis.manifest import environment_differences
 from profiler.errors import SessionError
-from profiler.timeline import Run
+from profiler.reporting.comparison_sides import Recording
 
 REQUESTS, TOKENS = 12, 48
 
@@ -94,10 +96,12 @@ class Bench:
         return {cells[0]: cells[6] for cells in table}
 
 
-def not_judged(a: Run, b: Run, floor: object) -> Pair:
+def not_judged(a: Recording, b: Recording, floor: object) -> Pair:
     """A judgement that costs nothing, where a test is not about it."""
     rows = [verdict(metric, "slower") for metric in ("ttft_ms.p50", "itl_ms.p50", "output_tok_s.p50")]
-    return Pair({"rows": rows, "environment_differences": environment_differences(a, b)}, None)
+    who = [{"id": side.run.no, "name": side.run.name, "created": side.created} for side in (a, b)]
+    differences = environment_differences(a.run, b.run)
+    return Pair({"a": who[0], "b": who[1], "rows": rows, "environment_differences": differences}, None)
 
 
 @pytest.fixture
@@ -211,7 +215,7 @@ def test_what_is_wrong_with_a_file_is_a_sentence_on_its_card(bench: Bench) -> No
 
 
 def test_a_job_that_fails_is_said_and_nothing_hangs(qtbot, tmp_path: Path) -> None:
-    def broken(a: Run, b: Run, floor: object) -> Pair:
+    def broken(a: Recording, b: Recording, floor: object) -> Pair:
         raise SessionError("The disk went away; plug it in again.")
 
     bench = Bench(qtbot, tmp_path, broken)
@@ -319,6 +323,49 @@ def test_another_workload_is_said_once_for_all_rows(bench: Bench) -> None:
     assert bench.page.differences.state.text().startswith("Different workloads: ")
 
 
+def test_slope_and_energy_are_told_without_a_verdict(bench: Bench) -> None:
+    """Gaps that grow by 10 and by 20 us a token; 25 W over the whole run."""
+    paths = []
+    for name, us in (("flat", 10.0), ("steep", 20.0)):
+        each = [13.0 + us / 1000 * np.arange(TOKENS - 1) for _ in range(REQUESTS)]
+        run = run_events(1, each, ttft_ms=20.0, facts={"model": {"device": "cuda:0"}})
+        end = run[-1].t_ns
+        samples = [ev.Sample(t, "gpu0", {"power_w": 25.0}) for t in range(10**12, end + 10**9, 10**9)]
+        paths.append(write_session(bench.folder / f"{name}.dscope", [*run, *samples], name=name))
+    bench.compare(*paths)
+    page = bench.page
+    cells = {row[0]: row for row in page.differences.texts()}
+    assert cells["ITL slope"][1:] == ["10.0", "20.0", "+10 µs/token", "—", "—", "no verdict"]
+    assert cells["Energy"][6] == "no verdict"
+    rows = {row["metric"]: row for row in page.state.pair("B").rows}  # type: ignore[union-attr]
+    window_s = {side: page.state.member(side).run.requests[-1].t_ns[-1] / 1e9 - 1000 for side in "AB"}
+    for key, side in (("a", "A"), ("b", "B")):
+        tokens = REQUESTS * TOKENS
+        assert rows["energy.joules_per_token"][key] == pytest.approx(25 * window_s[side] / tokens, rel=1e-3)
+    last = page.differences.table.rowCount() - 1
+    assert "Energy is one figure a run" in page.differences.table.item(last, 6).toolTip()
+    assert page.state.noise_floor() is None
+    assert bench.verdicts()["ITL p50"] != "no verdict"
+    assert page.differences.state.text() == ""
+    page.report_menu.copy_markdown()
+    text = QGuiApplication.clipboard().text()
+    assert "| ITL slope (µs/token) | 10.0 | 20.0 | +10 µs/token | — | no verdict: a slope may be 0," in text
+
+
+def test_runs_of_one_name_are_told_apart_in_reports(quick: Bench) -> None:
+    quick.compare(quick.session("a"), quick.session("b", seed=2))
+    names = {pair.b: (pair.name_a, pair.name_b) for pair in pair_reports(quick.page.state)}
+    assert names == {"B": ("a", "b")}
+    each = gaps(REQUESTS, TOKENS, 13.0, 1)
+    paths = [quick.folder / f"{stem}.dscope" for stem in ("one", "two")]
+    for number, path in enumerate(paths, start=1):
+        write_session(path, run_events(number, each), name="same")
+    quick.compare(*paths)
+    ((a, b),) = [(pair.name_a, pair.name_b) for pair in pair_reports(quick.page.state)]
+    assert a != b
+    assert a.startswith("same · ") and b.startswith("same · ")
+
+
 # -- charts ----------------------------------------------------------------------------------
 
 
@@ -383,8 +430,6 @@ def test_no_bandwidth_says_why(quick: Bench) -> None:
 
 
 def test_a_missing_request_counts_for_nothing(tmp_path: Path) -> None:
-    from profiler import events as ev
-
     events = run_events(1, gaps(5, 16, 10.0, 1))
     broken = [
         ev.RequestEnd(e.no, e.t_ns, "error", "error", "out of memory")
@@ -513,7 +558,7 @@ def test_cells_that_a_spreadsheet_would_run_are_quoted() -> None:
 # -- words -----------------------------------------------------------------------------------
 
 
-def verdict(metric: str, word: str, **more: Any) -> dict[str, Any]:
+def verdict(metric: str, word: str | None, **more: Any) -> dict[str, Any]:
     base = {"metric": metric, "a": 10.0, "b": 11.0, "difference": 1.0, "ratio": 1.1, "ci95": [1.05, 1.15]}
     return base | {"p_value": 0.0004, "verdict": word, "reason": None, "n_a": 40, "n_b": 39} | more
 
@@ -530,9 +575,10 @@ def verdict(metric: str, word: str, **more: Any) -> dict[str, Any]:
         ("itl_ms.p99", "no_difference", "no difference shown", "same"),
         ("itl_ms.p99", "equivalent", "equivalent", "equal"),
         ("itl_ms.p99", "not_comparable", "not comparable", "none"),
+        ("energy.joules_per_token", None, "no verdict", "none"),
     ],
 )
-def test_each_verdict_has_a_word_and_a_mark(metric: str, word: str, shown: str, mark: str) -> None:
+def test_each_verdict_has_a_word_and_a_mark(metric: str, word: str | None, shown: str, mark: str) -> None:
     words = verdict_words(verdict(metric, word))
     assert (words.text, words.mark) == (shown, mark)
 

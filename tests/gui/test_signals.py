@@ -40,7 +40,9 @@ def test_a_handler_waits_until_the_event_loop_is_free(qtbot: QtBot) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="Windows ends a process instead of sending it a signal")
 def test_each_signal_finds_its_own_handler(qtbot: QtBot) -> None:
     calls: list[str] = []
-    signals = Signals({signal.SIGTERM: lambda: calls.append("end"), signal.SIGINT: lambda: calls.append("stop")})
+    signals = Signals(
+        {signal.SIGTERM: lambda: calls.append("end"), signal.SIGINT: lambda: calls.append("stop")}
+    )
     try:
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGTERM)

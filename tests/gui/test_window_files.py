@@ -28,7 +28,7 @@ def write_session(path: Path) -> Path:
     """A finished run of the script, as a file: three repeats of 20 tokens, 10 ms apart."""
     script = FakeClient()
     script.send(
-        "run", config=RunConfig(output_tokens=20, prompt_tokens=16).model_dump(mode="json"), name="saved run"
+        "run", config=RunConfig(output_tokens=20, prompt_tokens=16).to_dict(), name="saved run"
     )
     script.begin()
     script.request(warmup=True, noise=False, gap_ms=30.0)

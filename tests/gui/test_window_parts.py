@@ -94,12 +94,12 @@ def test_pace_on_the_cpu_keeps_to_its_share_of_the_machine() -> None:
     pace = Pace(cpus=2)
     pace.budgeted = True
     pace.add_cost(0.0084)
-    # 8.4 ms of one processor; 0.7 % of two are 14 ms a second: every 0.6 s.
-    assert pace.interval_s == pytest.approx(0.6)
-    assert pace.share == pytest.approx(0.007)
+    # 8.4 ms of one processor; 0.5 % of two are 10 ms a second: every 0.84 s.
+    assert pace.interval_s == pytest.approx(0.84)
+    assert pace.share == pytest.approx(0.005)
 
 
-def test_pace_stays_between_half_a_hertz_and_30_hz() -> None:
+def test_pace_stays_between_0_4_and_30_hz() -> None:
     pace = Pace(cpus=64)
     pace.budgeted = True
     pace.add_cost(0.001)
@@ -107,7 +107,7 @@ def test_pace_stays_between_half_a_hertz_and_30_hz() -> None:
     slow = Pace(cpus=1)
     slow.budgeted = True
     slow.add_cost(0.5)
-    assert slow.hz == pytest.approx(0.5)
+    assert slow.hz == pytest.approx(0.4)
 
 
 def test_pace_without_a_budget_never_takes_more_than_half_of_the_time() -> None:

@@ -49,7 +49,7 @@ def test_model_is_inspected_and_shown(window: Bench) -> None:
         "134.5\u2009M parameters · 269\u2009MB bf16 · KV 22\u2009KiB/token"
     )
     assert window.page.setup.model.fit_verdict.text() == "fits"
-    assert window.client.sent[-1] == (
+    assert window.client.sent[-2] == (
         "inspect",
         {
             "model": "preset:small",
@@ -59,6 +59,8 @@ def test_model_is_inspected_and_shown(window: Bench) -> None:
             "trust_remote_code": False,
         },
     )
+    verb, args = window.client.sent[-1]
+    assert verb == "warm" and args["config"]["model"] == "preset:small"
 
 
 def test_states_of_a_run_that_finishes(window: Bench) -> None:

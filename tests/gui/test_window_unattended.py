@@ -31,7 +31,9 @@ def errors_at_the_end(process: subprocess.Popen[str], timeout_s: float) -> str:
         return process.communicate(timeout=timeout_s)[1]
     except subprocess.TimeoutExpired:
         if process.poll() is not None:
-            raise AssertionError("the program has ended, but a child of it holds its standard error") from None
+            raise AssertionError(
+                "the program has ended, but a child of it holds its standard error"
+            ) from None
         process.send_signal(signal.SIGABRT)
         raise AssertionError(f"the program hangs:\n{process.communicate(timeout=20)[1]}") from None
 
@@ -188,7 +190,15 @@ def test_terminate_while_the_lock_of_the_pipe_is_held(tmp_path: Path, home: Path
     script = tmp_path / "window.py"
     script.write_text(TERMINATED_WITHIN_A_WRITE)
     process = subprocess.Popen(
-        [sys.executable, str(script), "--model", f"{SYNTHETIC},rate=20", "--output-tokens", "4000", "--autostart"],
+        [
+            sys.executable,
+            str(script),
+            "--model",
+            f"{SYNTHETIC},rate=20",
+            "--output-tokens",
+            "4000",
+            "--autostart",
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

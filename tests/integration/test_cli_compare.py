@@ -117,3 +117,65 @@ def test_what_cannot_be_compared_is_told_in_one_sentence(tmp_path: Path, capsys:
     assert "has no run 7; it has 1" in refused(capsys, a, b, "--run", "7")
     assert "--run once, or once for each" in refused(capsys, a, b, a, "--run", "1", "--run", "1")
     assert "absent.dscope" in refused(capsys, a, tmp_path / "absent.dscope")
+
+
+def test_noise_is_given_for_several_pairs(tmp_path: Path, capsys: Capture) -> None:
+    a, b, near, far = (session(tmp_path, str(gap), gap) for gap in (10, 10.5, 10.1, 11))
+    arguments = (a, b, "--noise", a, near, "--json", "--noise", a, far)
+    value = json.loads(compared(capsys, *arguments))
+    assert value["noise_floor"]["itl_ms.p50"] == pytest.approx(0.1)
+    assert {row["metric"]: row for row in value["rows"]}["itl_ms.p50"]["verdict"] == "no_difference"
+    # The order of the options is no matter, nor an equals sign.
+    assert json.loads(compared(capsys, f"--noise={a}", far, a, b, "--noise", a, near, "--json")) == value
+    for wrong in (("--noise", a), ("--noise", a, "--json"), ("--noise", a, near, "--noise", a)):
+        assert "two session files: --noise A1 A2" in refused(capsys, a, b, *wrong)
+    assert "absent" in refused(capsys, a, b, "--noise", a, near, "--noise", a, tmp_path / "absent")
+
+
+def test_slope_and_energy_stand_in_every_form_without_a_verdict(tmp_path: Path, capsys: Capture) -> None:
+    paths = []
+    for number, watts in enumerate((50.0, 75.0)):
+        path = session(tmp_path, f"n{number}", 10)
+        trace = path.with_suffix(".jsonl")
+        with trace.open("a", encoding="utf-8") as file:
+            for second in range(8):
+                values = {"power_w": watts}
+                line = {"type": "sample", "t_ns": second * 1_000 * MS, "source": "gpu0", "values": values}
+                file.write(json.dumps(line) + "\n")
+        assert run(["import", str(trace), "--out", str(path), "--overwrite"]) == 0
+        paths.append(path)
+    rows = rows_of(compared(capsys, *paths, "--json"))
+    energy = rows["energy.joules_per_token"]
+    # 5.13 s (first t0 to last token) at 50 and 75 W, for 24 tokens.
+    assert (energy["a"], energy["b"]) == (pytest.approx(50 * 5.13 / 24), pytest.approx(75 * 5.13 / 24))
+    assert energy["ratio"] == pytest.approx(1.5)
+    assert (energy["verdict"], energy["ci95"]) == (None, None)
+    slope = rows["trend.slope_us_per_token"]
+    assert (slope["a"], slope["b"], slope["ratio"], slope["verdict"]) == (0, 0, None, None)
+    markdown = compared(capsys, *paths, "--markdown")
+    assert "| energy.joules\\_per\\_token (J/token) | 10.69 | 16.03 | +5.344 | +50.0 % | — | — |" in markdown
+    assert "| — no verdict: energy is one figure a run, which gives no interval |" in markdown
+    text = " ".join(compared(capsys, *paths).split())
+    assert "trend.slope_us_per_token 0 0 — — — no verdict" in text
+    assert (
+        "No verdict (energy.joules_per_token): energy is one figure a run, which gives no interval." in text
+    )
+
+
+def test_runs_of_one_name_are_told_apart(tmp_path: Path, capsys: Capture) -> None:
+    a, b, other = (session(tmp_path, name, 10) for name in ("same", "same", "other"))
+    value = json.loads(compared(capsys, a, b, other, "--json"))
+    for each in value["comparisons"]:
+        assert each["a"]["created"] and each["a"]["started"] is None
+    lines = compared(capsys, a, b, other).splitlines()
+    first, second, third = [line for line in lines if "same" in line][:3]
+    assert all(line.startswith(("A: same · 2", "B: same · 2")) for line in (first, second))
+    assert third.startswith("A: same · m")
+
+
+def test_reasons_name_the_letter_that_is_shown(tmp_path: Path, capsys: Capture) -> None:
+    a, b, few = session(tmp_path, "a", 10), session(tmp_path, "b", 10), session(tmp_path, "c", 10, requests=3)
+    text = " ".join(compared(capsys, a, b, few, "--markdown").split())
+    assert "C has 3" in text and "B has 3" not in text
+    text = " ".join(compared(capsys, a, few).split())
+    assert text.count("needs 5 ok requests a side; B has 3.") == 1

@@ -23,8 +23,7 @@ def session(tmp_path: Path) -> Iterator[Session]:
 def read(path: str | Path) -> Timeline:
     reader = SessionReader.open(path)
     timeline = reader.timeline()
-    for request in timeline.iter_requests():
-        len(request)  # steps are read on demand: now, before the file is closed
+    timeline.read_all()
     reader.close()
     return timeline
 

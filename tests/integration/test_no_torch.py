@@ -48,7 +48,7 @@ if __name__ == "__main__":
     engine = Engine(publish=lambda es: over.extend(e for e in es if isinstance(e, ev.RunEnd)),
                     library=Path(tempfile.mkdtemp()))
     config = make_config({"model": "synthetic:ttft_ms=1,itl_ms=1", "output_tokens": 5})
-    engine.command(1, "run", {"config": config.model_dump()})
+    engine.command(1, "run", {"config": config.to_dict()})
     while not over:
         engine.poll(0.1)
     engine.close()

@@ -2,8 +2,6 @@
 
 import csv
 import json
-import math
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -131,7 +129,7 @@ def test_html_is_escaped_and_asks_for_nothing(tmp_path: Path) -> None:
     start = text.index('id="data">') + len('id="data">')
     data = json.loads(text[start : text.index("</script>", start)])
     itl = next(f for f in data.values() if f["layout"]["yaxis"]["title"]["text"] == "ITL (ms)")
-    series = next(trace for trace in itl["data"] if trace["name"].startswith("Repeat"))
+    series = next(trace for trace in itl["data"] if trace["name"].startswith("2 · Repeat"))
     assert series["x"] == [2, 3, 4, 5, 6]
     assert series["y"] == [10, 20, 30, 40, 50]
 
@@ -154,71 +152,6 @@ def test_many_tokens_are_thinned_with_their_spikes(tmp_path: Path) -> None:
     assert len(x) <= 2100
     assert kept.max() == 99.0 and kept.min() == 1.0
     assert (np.diff(x) > 0).all()
-
-
-# -- Chrome trace -----------------------------------------------------------------------------
-
-
-def check_trace_event_format(value: object) -> list[dict[str, object]]:
-    """The rules of the Trace Event Format for the phases that we write."""
-    assert isinstance(value, dict)
-    events = value["traceEvents"]
-    assert value["displayTimeUnit"] in ("ms", "ns")
-    for event in events:
-        assert event["ph"] in ("X", "C", "M", "i"), event
-        assert isinstance(event["name"], str) and event["name"]
-        assert isinstance(event["pid"], int) and isinstance(event["tid"], int)
-        if event["ph"] == "M":
-            assert event["name"] in ("process_name", "thread_name", "process_sort_index")
-            assert isinstance(event["args"], dict)
-            continue
-        assert isinstance(event["ts"], int | float) and math.isfinite(event["ts"]) and event["ts"] >= 0
-        if event["ph"] == "X":
-            assert event["dur"] >= 0
-        if event["ph"] == "C":
-            assert event["args"] and all(isinstance(v, int | float) for v in event["args"].values())
-        if event["ph"] == "i":
-            assert event["s"] in ("g", "p", "t")
-    return list(events)
-
-
-def test_chrome_trace_has_requests_stages_tokens_and_counters(tmp_path: Path) -> None:
-    export(odd_timeline(), tmp_path / "t.json", "chrome-trace", name="n")
-    events = check_trace_event_format(strict(tmp_path / "t.json"))
-    slices = [event for event in events if event["ph"] == "X"]
-    steps = [event for event in slices if event["cat"] == "step" and event["ts"] >= 50_000]
-    assert [(event["name"], event["ts"], event["dur"]) for event in steps] == [
-        ("first token", 50_000.0, 50_000.0),
-        ("token 2", 100_000.0, 10_000.0),
-        ("token 3", 110_000.0, 20_000.0),
-        ("token 4", 130_000.0, 30_000.0),
-        ("token 5", 160_000.0, 40_000.0),
-        ("token 6", 200_000.0, 50_000.0),
-    ]
-    stages = {event["name"]: event["dur"] for event in slices if event["cat"] == "stage"}
-    assert stages == {"tokenize": 2_000.0, "prefill": 47_000.0}
-    counters = [(event["name"], event["ts"], event["args"]) for event in events if event["ph"] == "C"]
-    assert counters == [
-        ("gpu0 power_w", 60_000.0, {"power_w": 250.5}),
-        ("gpu0 power_w", 160_000.0, {"power_w": 251.5}),
-        ("gpu0 memory_busy_pct", 160_000.0, {"memory_busy_pct": 30.0}),
-    ]
-    assert [event["name"] for event in slices if event["cat"] == "own"] == ["redraw"]
-    assert [event["cat"] for event in events if event["ph"] == "i"] == ["failure"]
-
-
-def test_slices_of_a_track_do_not_overlap(tmp_path: Path) -> None:
-    """r1 (50 to 251 ms) and r2 (200 to 210) are under way at once: two lanes."""
-    export(odd_timeline(), tmp_path / "t.json", "chrome-trace")
-    tracks: dict[tuple[object, object], list[tuple[float, float]]] = {}
-    for event in check_trace_event_format(strict(tmp_path / "t.json")):
-        if event["ph"] == "X":
-            found = tracks.setdefault((event["pid"], event["tid"]), [])
-            found.append((event["ts"], event["ts"] + event["dur"]))  # type: ignore[arg-type, operator]
-    assert len(tracks) >= 5
-    for slices in tracks.values():
-        slices.sort()
-        assert all(end <= start for (_, end), (start, _) in pairwise(slices))
 
 
 # -- privacy, targets -------------------------------------------------------------------------

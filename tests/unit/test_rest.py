@@ -5,7 +5,8 @@ import threading
 
 import pytest
 
-from profiler.engine.rest import BUSY_EVENTS, Rest
+from profiler import events as ev
+from profiler.engine.rest import BUSY_EVENTS, Rest, amount
 from profiler.patience import be_patient, be_prompt
 
 
@@ -41,3 +42,9 @@ def test_a_patient_thread_is_one_thread_and_can_be_prompt_again() -> None:
     thread.join()
     assert seen == [os.SCHED_BATCH, os.SCHED_OTHER]
     assert os.sched_getscheduler(0) == os.SCHED_OTHER
+
+
+def test_each_step_of_a_batch_counts() -> None:
+    batch = ev.make_steps(1, 0, list(range(BUSY_EVENTS)))
+    assert amount([batch, ev.Text(1, ["a"] * BUSY_EVENTS, 0)]) == BUSY_EVENTS + 1
+    assert amount([]) == 0

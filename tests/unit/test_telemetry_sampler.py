@@ -67,8 +67,10 @@ def test_one_round() -> None:
     gpu = Scripted("gpu0", [{"power_w": 250.0}], clock, cost_ns=4 * MS)
     host = Scripted("host", [{"cpu_busy_pct": 7.0}], clock, cost_ns=2 * MS)
     core, got = make(gpu, host, hz=4, clock=clock)
+    assert core.status()["round_ms"] is None
     clock.now_ns = 10 * S
     assert core.round(10 * S) == 10 * S + 250 * MS
+    assert core.status()["round_ms"] == 6.0
     assert got == [
         ev.Sample(10 * S + 2 * MS, "gpu0", {"power_w": 250.0}, 4 * MS),
         ev.Sample(10 * S + 5 * MS, "host", {"cpu_busy_pct": 7.0}, 2 * MS),

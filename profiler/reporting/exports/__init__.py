@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from profiler.errors import UsageError
+from profiler.errors import SessionError, UsageError
+from profiler.reporting.exports.libraries import PLOTLY, PYARROW, Library
 from profiler.reporting.exports.privacy import without_private
 from profiler.timeline import Timeline
 
@@ -24,6 +25,12 @@ class Format:
     title: str
     about: str
     write: Write
+    needs: Library | None = None
+
+    @property
+    def missing(self) -> str | None:
+        """Why it cannot be written here (a library is not installed), one sentence; else None."""
+        return None if self.needs is None else self.needs.missing
 
 
 def _jsonl(timeline: Timeline, path: Path, overwrite: bool, _name: str) -> None:
@@ -75,11 +82,18 @@ def _session(_timeline: Timeline, _path: Path, _overwrite: bool, _name: str) -> 
 FORMATS: dict[str, Format] = {
     found.name: found
     for found in (
-        Format("html", ".html", "Web page", "Interactive charts in one file that any browser opens.", _html),
+        Format(
+            "html",
+            ".html",
+            "Web page",
+            "Interactive charts in one file that any browser opens.",
+            _html,
+            PLOTLY,
+        ),
         Format("markdown", ".md", "Markdown", "Key figures and setup for an issue tracker.", _markdown),
         Format("csv", ".csv", "CSV", "Every token, for a spreadsheet.", _csv),
         Format("json", ".json", "JSON", "All figures, as `dscope report --json` prints them.", _json),
-        Format("parquet", ".parquet", "Parquet", "Every token, for pandas and friends.", _parquet),
+        Format("parquet", ".parquet", "Parquet", "Every token, for pandas and friends.", _parquet, PYARROW),
         Format(
             "chrome-trace",
             ".trace.json",
@@ -120,6 +134,10 @@ def export(
     session's file, from which the format `dscope` is copied.
     """
     wanted = find_format(format_name)
+    if source is not None:
+        _check_target(source, path)
+    if wanted.needs is not None and wanted.missing is not None:
+        raise wanted.needs.error()
     if wanted.name == "dscope" and source is not None:
         if run is not None:
             raise UsageError("A copy of a session has all its runs; leave out --run.", field="run")
@@ -133,6 +151,21 @@ def export(
         without_private(timeline)
         name = ""
     wanted.write(timeline, path, overwrite, name)
+
+
+def _check_target(source: Path, target: Path) -> None:
+    """`overwrite` must destroy neither the session that is read nor one that is being recorded."""
+    from profiler.session.lock import is_locked
+
+    try:
+        same = target.samefile(source)
+        recorded = target.is_file() and is_locked(target)
+    except (OSError, ValueError):
+        return  # one of them is not there, or cannot be: the reader or the writer says so
+    if same:
+        raise UsageError(f"{target} is the session that is exported; choose another name.", field="out")
+    if recorded:
+        raise SessionError(f"{target} is being recorded right now; choose another name.")
 
 
 def keep_run(timeline: Timeline, no: int) -> None:

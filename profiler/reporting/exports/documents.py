@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from profiler.reporting.comparison_text import markdown_escape
 from profiler.reporting.exports.writing import write_text
+from profiler.reporting.outside_text import markdown_escape
 from profiler.reporting.report import report
 from profiler.timeline import Timeline
 from profiler.units import format_number

@@ -14,7 +14,9 @@ from typing import Any
 
 from profiler.analysis.run import run_metrics
 from profiler.reporting.exports.documents import FIGURES, SETTINGS, machine_words
+from profiler.reporting.exports.libraries import PLOTLY
 from profiler.reporting.exports.page_data import figures
+from profiler.reporting.exports.request_table import request_table
 from profiler.reporting.exports.writing import write_text
 from profiler.timeline import Run, Timeline
 from profiler.units import format_number
@@ -36,6 +38,11 @@ h3 { font-size: 13px; margin: 0 0 4px; } p { margin: 4px 0; } .muted { color: va
 .card { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 12px;
   min-width: 0; }
 .chart { height: 320px; } .small .chart { height: 180px; }
+.table { margin-top: 12px; } .rows { max-height: 420px; overflow: auto; }
+.requests { white-space: nowrap; } .requests .text { text-align: left; white-space: normal;
+  overflow-wrap: anywhere; min-width: 72px; }
+.requests th { position: sticky; top: 0; background: var(--card); }
+.requests th:nth-child(2), .requests th:nth-child(4) { text-align: left; }
 table { border-collapse: collapse; } td, th { padding: 3px 14px 3px 0; text-align: right;
   border-bottom: 1px solid var(--line); font-variant-numeric: tabular-nums; }
 td:first-child, th:first-child { text-align: left; } dl { display: grid;
@@ -71,7 +78,9 @@ function draw() {
       paper_bgcolor: "rgba(0,0,0,0)",
       plot_bgcolor: "rgba(0,0,0,0)",
       margin: { l: 56, r: 16, t: 30, b: 44 },
-      legend: { orientation: "h", yanchor: "top", y: -0.22, x: 0 },
+      // Below the axis title, whatever the chart's height.
+      legend: { orientation: "h", yref: "container", yanchor: "bottom", y: 0, x: 0, maxheight: 64 },
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: read("--muted"), activecolor: read("--text") },
       showlegend: data.length > 1,
       hovermode: "closest",
     };
@@ -89,8 +98,7 @@ def write_html(timeline: Timeline, path: Path, overwrite: bool = False, name: st
 
 
 def _pieces(timeline: Timeline, name: str) -> Iterator[str]:
-    from plotly.offline import get_plotlyjs
-
+    plotly = _plotly()
     title = _text(name or "Decodescope session")
     yield (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -107,8 +115,18 @@ def _pieces(timeline: Timeline, name: str) -> Iterator[str]:
         yield "<p>No run was recorded.</p>\n"
     yield '<p class="muted">Made by Decodescope. This page is complete: it loads nothing.</p>\n'
     yield f'<script type="application/json" id="data">{script_json(data)}</script>\n<script>'
-    yield get_plotlyjs()
+    yield plotly
     yield f"</script>\n<script>{SCRIPT}</script>\n</body></html>\n"
+
+
+def _plotly() -> str:
+    """plotly's own script. UsageError where it is not installed."""
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError:
+        raise PLOTLY.error() from None
+    script: str = get_plotlyjs()
+    return script
 
 
 def _run(timeline: Timeline, run: Run, data: dict[str, Any]) -> Iterator[str]:
@@ -132,6 +150,7 @@ def _run(timeline: Timeline, run: Run, data: dict[str, Any]) -> Iterator[str]:
             f'<div class="chart" id="{key}" role="img" aria-label="{_text(figure["title"])}"></div>{note}</div>\n'
         )
     yield "</div>\n"
+    yield from request_table(run, values["per_request"])
     for note in values["notes"]:
         yield f"<p>{_text(note)}</p>\n"
 

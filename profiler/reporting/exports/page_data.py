@@ -56,20 +56,20 @@ def thin(x: FloatArray, y: FloatArray, points: int) -> tuple[FloatArray, FloatAr
 
 
 def _itl(run: Run) -> dict[str, Any] | None:
-    series = [(request, step_view(request)) for request in run.requests]
-    series = [(request, view) for request, view in series if len(view.gaps_ms)]
+    numbered = [(number, request, step_view(request)) for number, request in _numbered(run)]
+    series = [(number, request, view) for number, request, view in numbered if len(view.gaps_ms)]
     if not series:
         return None
-    total = sum(len(view.gaps_ms) for _, view in series)
+    total = sum(len(view.gaps_ms) for _, _, view in series)
     data: list[dict[str, Any]] = []
-    for request, view in series:
+    for number, request, view in series:
         share = max(int(MAX_POINTS * len(view.gaps_ms) / total), 50)
         x, y = thin(np.arange(2, len(view.gaps_ms) + 2, dtype=float), view.gaps_ms, share)
         data.append(
             {
                 "type": "scatter",
                 "mode": "markers",
-                "name": _label(request),
+                "name": _label(number, request),
                 "x": _list(x),
                 "y": _list(y),
                 "marker": {"size": 4},
@@ -78,8 +78,8 @@ def _itl(run: Run) -> dict[str, Any] | None:
                 "hovertemplate": "token %{x}: %{y:.4g} ms<extra></extra>",
             }
         )
-    measured = [view.gaps_ms for request, view in series if not request.warmup]
-    curve = itl_by_token(measured or [view.gaps_ms for _, view in series])
+    measured = [view.gaps_ms for _, request, view in series if not request.warmup]
+    curve = itl_by_token(measured or [view.gaps_ms for _, _, view in series])
     x, y = thin(curve.tokens, curve.p50, 2000)
     data.append(_line("rolling median", x, y, role="text", width=1.5))
     floor = _floor(run, len(curve.tokens))
@@ -108,7 +108,7 @@ def _floor(run: Run, tokens: int) -> FloatArray | None:
 
 def _first_token(run: Run) -> dict[str, Any] | None:
     rows: list[tuple[str, dict[str, float]]] = []
-    for request in run.requests:
+    for number, request in _numbered(run):
         if not len(request):
             continue
         first_ns = int(request.t_ns[0])
@@ -119,7 +119,7 @@ def _first_token(run: Run) -> dict[str, Any] | None:
         rest = (first_ns - request.t0_ns) / NS_PER_MS - sum(parts.values())
         if rest > 0.001 or not parts:
             parts["not told apart" if parts else "first token"] = max(rest, 0.0)
-        rows.append((_label(request), parts))
+        rows.append((_label(number, request), parts))
     if not rows:
         return None
     # Every row has its stages in the order of time.
@@ -147,14 +147,14 @@ def _bandwidth(run: Run) -> dict[str, Any] | None:
     if model is None or reference.gb_s is None:
         return None
     data = []
-    for request in run.measured:
+    for number, request in _numbered(run):
         view = step_view(request)
-        if not len(view.gaps_ms):
+        if request.warmup or not len(view.gaps_ms):
             continue
         mbu = 100 * step_mbu(view.gaps_ms * NS_PER_MS, view.gap_kv_len, model, reference.gb_s)
         good = np.isfinite(mbu)
         x, y = thin(np.arange(2, len(mbu) + 2, dtype=float)[good], mbu[good], 2000)
-        data.append(_line(_label(request), x, y))
+        data.append(_line(_label(number, request), x, y))
     if not data:
         return None
     note = f"100 % is {reference.gb_s:.4g} GB/s ({reference.source or 'source not told'})."
@@ -205,8 +205,14 @@ def _figure(title: str, x: str, y: str, data: list[dict[str, Any]], note: str = 
     return {"title": title, "note": note, "data": data, "layout": layout, "small": False}
 
 
-def _label(request: Request) -> str:
-    return _plain(request.label or request.id)
+def _numbered(run: Run) -> list[tuple[int, Request]]:
+    """The requests with their numbers in the run: the same as in the page's table."""
+    return list(enumerate(run.requests, start=1))
+
+
+def _label(number: int, request: Request) -> str:
+    """Number and label: two requests of one label stay two."""
+    return _plain(f"{number} · {request.label or request.id}")
 
 
 def _plain(text: str) -> str:

@@ -11,14 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from profiler.events import Span
+from profiler.reporting.outside_text import HOME, LEFT_OUT, without_names
 from profiler.timeline import Timeline
 
-LEFT_OUT = "(left out)"
 TEXT_SETTINGS = ("prompt", "prompts_file")
 NAMING_KEYS = frozenset({"hostname", "host_name", "node", "user", "username", "user_name", "login", "cwd"})
-_HOME = re.compile(
-    r"(?:/home/|/Users/)(?P<unix>[^/\\\s\"':,;]+)|/root(?=/|$)|[A-Za-z]:[\\/]+Users[\\/]+(?P<windows>[^/\\\"':*?<>|]+)"
-)
 LEAST_NAME = 3
 """Shorter names of users and hosts would hit parts of ordinary words."""
 
@@ -36,21 +33,21 @@ def without_private(timeline: Timeline) -> None:
     )
     for request in timeline.iter_requests():
         request.forget_text()
-        request.id = _clean_text(request.id, names)
-        request.error = None if request.error is None else _clean_text(request.error, names)
-        request.label = None if request.label is None else _clean_text(request.label, names)
+        request.id = without_names(request.id, names)
+        request.error = None if request.error is None else without_names(request.error, names)
+        request.label = None if request.label is None else without_names(request.label, names)
         request.spans = [_clean_span(span, names) for span in request.spans]
     for run in timeline.runs.values():
         run.config = clean_config(run.config, names)
         run.environment = clean(run.environment, names)
         run.facts = clean(run.facts, names)
-        run.notes = [_clean_text(note, names) for note in run.notes]
-        run.reason = None if run.reason is None else _clean_text(run.reason, names)
-        run.name = run.model = _clean_text(run.model, names)
+        run.notes = [without_names(note, names) for note in run.notes]
+        run.reason = None if run.reason is None else without_names(run.reason, names)
+        run.name = run.model = without_names(run.model, names)
         run.spans = [_clean_span(span, names) for span in run.spans]
     timeline.facts = clean(timeline.facts, names)
     timeline.failures = [
-        replace(failure, message=_clean_text(failure.message, names), detail=None)
+        replace(failure, message=without_names(failure.message, names), detail=None)
         for failure in timeline.failures
     ]
     timeline.logs.clear()
@@ -81,7 +78,7 @@ def _collect(value: Any, found: set[str]) -> None:
         for inner in value:
             _collect(inner, found)
     elif isinstance(value, str):
-        for match in _HOME.finditer(value):
+        for match in HOME.finditer(value):
             name = match["unix"] or match["windows"]
             if name:
                 found.add(name)
@@ -111,18 +108,11 @@ def clean(value: Any, names: tuple[str, ...]) -> Any:
         }
     if isinstance(value, list):
         return [clean(item, names) for item in value]
-    return _clean_text(value, names) if isinstance(value, str) else value
+    return without_names(value, names) if isinstance(value, str) else value
 
 
 def _clean_span(span: Span, names: tuple[str, ...]) -> Span:
-    return replace(span, name=_clean_text(span.name, names), detail=None)
-
-
-def _clean_text(text: str, names: tuple[str, ...]) -> str:
-    text = _HOME.sub("~", text)
-    for name in names:
-        text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", LEFT_OUT, text, flags=re.IGNORECASE)
-    return text
+    return replace(span, name=without_names(span.name, names), detail=None)
 
 
 def _is_path(model: str) -> bool:

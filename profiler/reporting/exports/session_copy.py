@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from profiler.errors import SessionError
-from profiler.reporting.exports.privacy import _clean_text, clean, clean_config, names_in
+from profiler.reporting.exports.privacy import clean, clean_config, names_in
+from profiler.reporting.outside_text import without_names
 from profiler.session.files import check_target, publish, remove_session, temporary_beside
 from profiler.session.move import save_as
 
@@ -49,7 +50,7 @@ def _strip(path: Path) -> None:
         ):
             con.execute(statement)
         con.execute("UPDATE meta SET value=? WHERE key='name'", (json.dumps(""),))
-        _each(con, "run", "no", ("name", "model", "reason"), lambda text: _clean_text(text, names))
+        _each(con, "run", "no", ("name", "model", "reason"), lambda text: without_names(text, names))
         con.execute("UPDATE run SET name=model")
         _each(con, "run", "no", ("config",), lambda text: _json(clean_config(json.loads(text), names)))
         _each(
@@ -65,7 +66,7 @@ def _strip(path: Path) -> None:
             ("failure", ("message",)),
             ("span", ("name",)),
         ):
-            _each(con, table, "no", columns, lambda text: _clean_text(text, names))
+            _each(con, table, "no", columns, lambda text: without_names(text, names))
         con.execute("COMMIT")
         con.execute("VACUUM")
     finally:

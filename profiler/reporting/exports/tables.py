@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from profiler.analysis.steps import step_view
-from profiler.errors import UsageError
+from profiler.reporting.exports.libraries import PYARROW
 from profiler.reporting.exports.writing import write_text, written
 from profiler.timeline import Request, Run, Timeline
 from profiler.units import NS_PER_MS
@@ -67,7 +67,7 @@ def _request_rows(timeline: Timeline, run: Run, request: Request) -> Iterator[tu
     busy = request.busy_us
     disturbed = timeline.disturbed(request)[view.at].tolist()
     ends = np.cumsum(np.where(request.k > 0, request.k, 0))
-    ids, pieces = request.ids, request.pieces
+    ids, pieces = request.ids, list(request.pieces)
     with_ids = len(ids) == (int(ends[-1]) if len(ends) else 0) and len(ids) > 0
     for index, at in enumerate(view.at.tolist()):
         k, kv_len = int(view.k[index]), int(view.kv_len[index])
@@ -130,10 +130,7 @@ def write_parquet(timeline: Timeline, path: Path, overwrite: bool = False) -> No
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise UsageError(
-            'Parquet needs pyarrow; install it with: python -m pip install "decodescope[parquet]".',
-            field="format",
-        ) from None
+        raise PYARROW.error() from None
     kinds = {int: pyarrow.int64(), str: pyarrow.string(), bool: pyarrow.bool_(), float: pyarrow.float64()}
     schema = pyarrow.schema(
         [

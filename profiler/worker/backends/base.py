@@ -77,6 +77,10 @@ class Backend(Protocol):
         """
         ...
 
+    def between(self) -> list[ev.Event]:
+        """After each request: what can be read only while nothing computes (the allocator)."""
+        ...
+
     def finish(self, run: int) -> list[ev.Event]:
         """After the last request: facts and notes of the run (memory, remarks)."""
         ...

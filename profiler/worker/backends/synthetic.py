@@ -221,6 +221,10 @@ class SyntheticBackend:
             due_ns += round(gap_ms * 1e6)
         return Outcome("ok", reason, end_ns=t_ns)
 
+    def between(self) -> list[ev.Event]:
+        """There is no allocator."""
+        return []
+
     def finish(self, run: int) -> list[ev.Event]:
         """Nothing to tell of memory."""
         memory = {

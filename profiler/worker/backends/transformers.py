@@ -7,6 +7,7 @@ hold text back until a word is complete. torch and transformers are imported on 
 from __future__ import annotations
 
 import contextlib
+import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -18,12 +19,14 @@ from profiler.worker.backends.base import LoadInfo, Outcome, Planned, ProgressCa
 from profiler.worker.cuda_identity import device_names
 from profiler.worker.detokenise import Detokeniser
 from profiler.worker.forward import ForwardWatch
-from profiler.worker.memory import PeakMemory
+from profiler.worker.memory import PeakMemory, allocator_sample
 from profiler.worker.outbox import Outbox, now_ns
 from profiler.worker.prompts import read_prompts
 from profiler.worker.streamer import LATE_NOTE, StampStreamer
 
 BUSY_CHUNK = 4096
+FROZEN = bool(getattr(sys, "frozen", False))
+"""Is this the packaged program? It has no compiler, so a static cache runs without torch.compile."""
 
 
 class TransformersBackend:
@@ -61,6 +64,9 @@ class TransformersBackend:
         )
         progress("import", 0, None, "")
         with _span(spans, "import"):
+            from profiler.worker.imports import import_libraries
+
+            import_libraries(cancelled)
             import torch
             import transformers
 
@@ -241,7 +247,7 @@ class TransformersBackend:
             outbox.emit(ev.Span(planned.run, "tokenize", t0_ns, tokenised_ns, planned.no))
 
         # generate() compiles the decode step there; a hook would be traced into it.
-        compiled = device.type == "cuda" and config.cache == "static"
+        compiled = device.type == "cuda" and config.cache == "static" and not FROZEN
         with ForwardWatch(model, device.type, every_step=not compiled) as watch:
 
             def on_first(first_ns: int) -> None:
@@ -295,10 +301,17 @@ class TransformersBackend:
             settings["top_k"] = 0
         if config.cache == "static":
             settings["cache_implementation"] = "static"
+            if FROZEN:
+                settings["disable_compile"] = True
         kwargs: dict[str, Any] = {"generation_config": GenerationConfig(**settings)}
         if config.ignore_eos and self._eos:
             kwargs["logits_processor"] = [_suppress(self._eos)]
         return kwargs
+
+    def between(self) -> list[ev.Event]:
+        """On CUDA, what the allocator holds."""
+        sample = allocator_sample(self._loaded.device) if self._loaded is not None else None
+        return [] if sample is None else [sample]
 
     def finish(self, run: int) -> list[ev.Event]:
         """Memory of the run: weights, KV at the end (live cache), peak."""

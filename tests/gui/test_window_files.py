@@ -27,9 +27,7 @@ def window(qtbot: QtBot, tmp_path: Path) -> Iterator[Bench]:
 def write_session(path: Path) -> Path:
     """A finished run of the script, as a file: three repeats of 20 tokens, 10 ms apart."""
     script = FakeClient()
-    script.send(
-        "run", config=RunConfig(output_tokens=20, prompt_tokens=16).to_dict(), name="saved run"
-    )
+    script.send("run", config=RunConfig(output_tokens=20, prompt_tokens=16).to_dict(), name="saved run")
     script.begin()
     script.request(warmup=True, noise=False, gap_ms=30.0)
     for _ in range(3):

@@ -166,7 +166,9 @@ class DistributionChart(SessionChart):
         columns = [
             labelled([e.letter for e in kept], [len(shares)] * len(kept), self.tr("session")),
             Column(self.tr("tokens at or below (%)"), np.tile(100 * shares, len(kept))),
-            Column("ITL (ms)", np.array([entry.quantile(float(q)) for entry in kept for q in shares])),
+            Column(
+                self.tr("ITL (ms)"), np.array([entry.quantile(float(q)) for entry in kept for q in shares])
+            ),
         ]
         return TableData(tuple(columns))
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Literal
 
+from PySide6.QtCore import QCoreApplication
+
 from profiler.units import format_number
 
 Status = Literal["done", "waiting", "running", "failed"]
@@ -43,12 +45,18 @@ def length_ms(bar: FirstTokenBar) -> float:
 
 
 def tip(bar: FirstTokenBar, limit_ms: float | None = None) -> str:
+    tr = QCoreApplication.translate
     parts = [f"{name} {format_number(ms)} ms" for name, ms in bar.spans]
     total = "" if bar.total_ms is None else f"{format_number(bar.total_ms)} ms"
-    lines = [f"{bar.label} {total}".strip(), ", ".join(parts), "cold run" if bar.cold else ""]
+    lines = [
+        f"{bar.label} {total}".strip(),
+        ", ".join(parts),
+        tr("FirstTokenChart", "cold run") if bar.cold else "",
+    ]
     if limit_ms is not None:
-        words = f"compute limit {format_number(limit_ms)} ms"
+        words = tr("FirstTokenChart", "compute limit {0} ms").format(format_number(limit_ms))
         if bar.total_ms:
-            words += f", {round(100 * limit_ms / bar.total_ms)} % of the limit's speed"
+            share = round(100 * limit_ms / bar.total_ms)
+            words += ", " + tr("FirstTokenChart", "{0} % of the limit's speed").format(share)
         lines.append(words)
     return "<p>" + "<br>".join(escape(line) for line in lines if line) + "</p>"

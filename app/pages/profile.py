@@ -302,7 +302,7 @@ class ProfilePage(QWidget):
         self.links.set_requests(run)
         front = self.links.focus(run)
         self.tabs.output.refresh(front, None if front is None else self._cache.view(front))
-        self.tabs.set_note(self._text_note(run))
+        self.tabs.set_note(*self._text_note(run))
         self.tabs.notes.show_notes((controller.values or {}).get("notes") or run.notes)
 
     def prepare(self, timeline: Timeline) -> None:
@@ -378,11 +378,12 @@ class ProfilePage(QWidget):
             reason=view.reason,
         )
 
-    def _text_note(self, run: Run) -> str:
+    def _text_note(self, run: Run) -> tuple[str, str]:
         facts = run.facts.get("model")
         if isinstance(facts, dict) and facts.get("random_weights"):
-            return self.tr("Random weights: the speed is real, the text is noise.")
-        return ""
+            whole = self.tr("Random weights: the speed is real, the text is noise.")
+            return whole, self.tr("Random weights: noise.")
+        return "", ""
 
     def _show_metrics(self) -> None:
         controller, run = self._controller, self._controller.run

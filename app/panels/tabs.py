@@ -56,8 +56,9 @@ class BottomTabs(Card):
         self._note.setVisible(of_text)
         self.output.tools.setVisible(of_text)
 
-    def set_note(self, text: str) -> None:
-        """One sentence about the text; "" for none."""
+    def set_note(self, text: str, short: str = "") -> None:
+        """One sentence about the text; "" for none. `short`: the same in fewer words."""
+        self._note.set_short(short)
         set_text(self._note, text)
 
     def _count_notes(self, count: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QFont,
     QFontMetrics,
@@ -31,8 +31,17 @@ SMALL_UNIT_FROM_PX = 14
 LEFT_PX, RIGHT_PX = 12, 8
 MARK_PX = 20
 """Room of the state mark, as of the info icon."""
-_MEANINGS = {"ok": "target met", "bad": "target missed", "warning": "look here"}
-"""What a mark means where nobody said it better."""
+
+
+def _meaning(mark: str) -> str:
+    """What a mark means where nobody said it better."""
+    tr = QCoreApplication.translate
+    said = {
+        "ok": tr("KpiTile", "target met"),
+        "bad": tr("KpiTile", "target missed"),
+        "warning": tr("KpiTile", "look here"),
+    }
+    return said.get(mark, "")
 
 
 def spark_points(values: Sequence[float], rect: QRectF) -> QPolygonF:
@@ -151,8 +160,9 @@ class KpiTile(QWidget):
             self._value, self._unit, self._reason = value, unit, ""
             self._tell()
 
-    def set_missing(self, reason: str, foot: str = "not available") -> None:
+    def set_missing(self, reason: str, foot: str | None = None) -> None:
         """Show a dash; `reason` is one sentence for the tool tip."""
+        foot = self.tr("not available") if foot is None else foot
         self._value, self._unit, self._reason = DASH, "", reason
         self._foot, self._foot_role, self._short_foot, self._spark = foot, "", "", ()
         self._mark, self._meaning = "none", ""
@@ -229,7 +239,7 @@ class KpiTile(QWidget):
         return self._open or self.underMouse() or self.hasFocus()
 
     def _tell(self) -> None:
-        mark = self._meaning or _MEANINGS.get(self._mark, "")
+        mark = self._meaning or _meaning(self._mark)
         self.setAccessibleName(self._name)
         said = " ".join(part for part in (self._value, self._unit) if part)
         self.setAccessibleDescription(

@@ -54,6 +54,7 @@ class ElidedLabel(QLabel):
         super().__init__(parent)
         self._mode = mode
         self._own_tip = ""
+        self._short = ""
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         if role:
@@ -64,6 +65,12 @@ class ElidedLabel(QLabel):
         """Show `text`; line breaks become spaces."""
         super().setText(" ".join(text.split("\n")))
         self._refresh_tip()
+
+    def set_short(self, text: str) -> None:
+        """Fewer words that say the same, drawn where the text does not fit; "" for none."""
+        if text != self._short:
+            self._short = text
+            self.update()
 
     def set_tip(self, text: str) -> None:
         """A plain-text tool tip to show where the text is not cut."""
@@ -76,7 +83,11 @@ class ElidedLabel(QLabel):
 
     def elided(self) -> str:
         """The text as it is drawn at the present width."""
-        return self.fontMetrics().elidedText(self.text(), self._mode, self.contentsRect().width())
+        metrics, room = self.fontMetrics(), self.contentsRect().width()
+        shown = metrics.elidedText(self.text(), self._mode, room)
+        if self._short and shown != self.text():
+            shown = metrics.elidedText(self._short, self._mode, room)
+        return shown
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

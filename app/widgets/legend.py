@@ -123,7 +123,8 @@ class Legend(QWidget):
         """Show these entries; the same ones again cost nothing."""
         if tuple(items) != self._items:
             self._items = tuple(items)
-            self.setAccessibleName("Legend: " + ", ".join(item.label for item in self._items))
+            names = ", ".join(item.label for item in self._items)
+            self.setAccessibleName(self.tr("Legend: {0}").format(names))
             self.update()
 
     def set_theme(self, palette: Palette) -> None:

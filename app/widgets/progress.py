@@ -26,7 +26,7 @@ class ProgressSegments(QWidget):
         self._failed = False
         self.setFixedHeight(6)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName("Progress")
+        self.setAccessibleName(self.tr("Progress"))
 
     def set_segments(self, weights: Sequence[float]) -> None:
         """Expected duration of each stage, in any unit; at least one."""
@@ -39,7 +39,8 @@ class ProgressSegments(QWidget):
         if state != (self._index, self._fraction, self._failed):
             self._index, self._fraction, self._failed = state
             done = min(index + self._fraction, len(self._weights))
-            self.setAccessibleDescription(f"{done:.1f} of {len(self._weights)} stages")
+            words = self.tr("{0} of {1} stages").format(f"{done:.1f}", len(self._weights))
+            self.setAccessibleDescription(words)
             self.update()
 
     def finish(self) -> None:

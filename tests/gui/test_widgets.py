@@ -30,6 +30,18 @@ def test_labels_never_take_text_for_markup(qtbot) -> None:
         assert label.textFormat() == Qt.TextFormat.PlainText
 
 
+def test_elided_label_draws_fewer_words_before_it_cuts_any(qtbot) -> None:
+    label = ElidedLabel("Random weights: the speed is real, the text is noise.")
+    qtbot.addWidget(label)
+    label.set_short("Random weights")
+    label.resize(900, 20)
+    label.show()
+    assert label.elided() == "Random weights: the speed is real, the text is noise."
+    label.resize(label.fontMetrics().horizontalAdvance("Random weights") + 4, 20)
+    assert label.elided() == "Random weights"
+    assert "the text is noise" in label.toolTip()
+
+
 def test_elided_label_has_the_whole_text_in_its_tip_only_while_cut(qtbot) -> None:
     label = ElidedLabel("a <long> name of a model that does not fit here")
     qtbot.addWidget(label)

@@ -33,7 +33,7 @@ def _begin_quickly() -> None:
     import gc
 
     # What is imported stays: searching it for garbage delays the first paint by a tenth
-    # (`app.start` switches the collector on again).
+    # (`app.start` then has the GUI thread do it).
     gc.disable()
 
 

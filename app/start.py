@@ -12,6 +12,7 @@ import signal
 import sys
 from pathlib import Path
 
+from pyqtgraph.util.garbage_collector import GarbageCollector
 from PySide6.QtWidgets import QApplication
 
 from app.background import Background
@@ -33,6 +34,8 @@ from profiler import events as ev
 from profiler.config import RunConfig, make_config
 from profiler.engine.client import EngineClient
 from profiler.errors import UsageError
+
+GARBAGE_EVERY_S = 5.0
 
 
 def run_window(options: Options) -> int:
@@ -62,6 +65,7 @@ def run_window(options: Options) -> int:
     if options.size is not None:
         window.resize(*options.size)
     unattended = Unattended(window, controller, options, app.exit)
+    garbage = _collect_in_this_thread()
     signals = Signals({signal.SIGINT: unattended.interrupt, signal.SIGTERM: lambda: _terminate(window)})
     window.set_config(options.config or _last_config(settings))
     theme.put_on_sheet(app)
@@ -80,6 +84,7 @@ def run_window(options: Options) -> int:
     window.close()
     controller.close()
     signals.close()
+    garbage.timer.stop()
     if unattended.message and sys.stderr is not None:
         sys.stderr.write(f"decodescope: {unattended.message}\n")
     return code
@@ -92,6 +97,16 @@ def _handed_over(name: str, settings: Settings, options: Options) -> bool:
     return only_a_file and settings.second_start() == "window" and hand_over(name, options.session)
 
 
+def _collect_in_this_thread() -> GarbageCollector:
+    """Look for garbage in the GUI thread alone. Where another thread finds a widget in it, Qt and
+    Python wait for each other for ever: one holds Qt's lock, the other the interpreter's.
+
+    What was imported until now is left out of every search.
+    """
+    gc.freeze()
+    return GarbageCollector(GARBAGE_EVERY_S)
+
+
 def _scale(text_scale: float) -> None:
     """Everything grows with its text, so that nothing is cut. Qt reads this once, at its start."""
     if text_scale != 1.0:
@@ -100,7 +115,6 @@ def _scale(text_scale: float) -> None:
 
 def _begin(window: MainWindow, controller: RunController, options: Options, session: Path | None) -> None:
     """After the first paint: the engine, the file to open, the run to start."""
-    gc.enable()
     controller.start_engine()
     if options.page is not None:
         window.show_page(options.page)

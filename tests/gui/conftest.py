@@ -14,6 +14,22 @@ OURS = ("engine-link", "background")
 """How the window's threads are called."""
 
 
+@pytest.fixture(autouse=True)
+def garbage_is_collected_here() -> Iterator[None]:
+    """In the GUI thread alone, as in the program: another one would find widgets, and wait for Qt."""
+    gc.disable()
+    yield
+    gc.collect(1)
+    gc.enable()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_garbage_for_others() -> Iterator[None]:
+    """All of it, before tests that know nothing of Qt."""
+    yield
+    gc.collect()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def nothing_is_left() -> Iterator[None]:
     """Windows, running timers and threads that the tests of this process left behind."""

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
-from PySide6.QtCore import QPoint, Qt, QUrl, Signal
-from PySide6.QtGui import QDesktopServices, QHideEvent, QKeySequence, QShortcut, QShowEvent
+from PySide6.QtCore import QPoint, QSize, Qt, QUrl, Signal
+from PySide6.QtGui import QDesktopServices, QHideEvent, QKeySequence, QResizeEvent, QShortcut, QShowEvent
 from PySide6.QtWidgets import QMenu, QStackedWidget, QWidget
 
 from app.background import Background
@@ -36,6 +36,10 @@ LAYOUT_KEY = "sessions/columns"
 KEPT_KEY = "sessions/kept"
 ASK_AFTER_KEY = "sessions/ask_after"
 ASK_AGAIN_DAYS = 7
+NARROWEST_PX = 750
+"""A window of 1280 px at a text size of 150 % leaves the page a little more."""
+PREVIEW_FROM_PX = 1031
+"""List and details side by side, without cutting words in either."""
 
 
 class SessionsDialogs(Protocol):
@@ -307,7 +311,7 @@ class SessionsPage(QWidget):
         )
         self.filters.set_count(shown, count)
         self.foot.setVisible(bool(entries) or bool(self.foot.notice.text))
-        self.preview.setVisible(bool(entries))
+        self._fold_preview()
         room = format_bytes(sum(entry.size_bytes for entry in entries), binary=False)
         if self._folder == self._library_folder:
             self.foot.stored.setText(self.tr("Stored in your library folder, {0} in all").format(room))
@@ -583,7 +587,23 @@ class SessionsPage(QWidget):
             action.triggered.connect(lambda _=False, act=act: act())
         return menu
 
+    # -- room ------------------------------------------------------------------------------------
+
+    def _fold_preview(self) -> None:
+        """The details stand beside the list where there is room for both; the menu of a row has
+        what they offer."""
+        self.preview.setVisible(bool(self.model.entries) and self.width() >= PREVIEW_FROM_PX)
+
+    def minimumSizeHint(self) -> QSize:
+        """As without the details, which give way."""
+        hint = super().minimumSizeHint()
+        return QSize(min(hint.width(), NARROWEST_PX), hint.height())
+
     # -- events ----------------------------------------------------------------------------------
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fold_preview()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

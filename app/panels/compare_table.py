@@ -27,8 +27,8 @@ from app.widgets.labels import plain_tooltip
 
 ROW_PX = 27
 METRIC, A, B, DIFFERENCE, INTERVAL, RELATIVE, VERDICT = range(7)
-WIDTHS = {METRIC: 138, A: 56, B: 56, DIFFERENCE: 110, INTERVAL: 108, VERDICT: 150}
-NARROW = {METRIC: 132, A: 52, B: 52, DIFFERENCE: 96, INTERVAL: 104, VERDICT: 118}
+WIDTHS = {METRIC: 136, A: 62, B: 62, DIFFERENCE: 110, INTERVAL: 108, VERDICT: 150}
+NARROW = {METRIC: 130, A: 58, B: 58, DIFFERENCE: 96, INTERVAL: 104, VERDICT: 118}
 """px, by column; the relative interval takes the rest."""
 NARROW_BELOW_PX = 700
 RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter

@@ -38,7 +38,16 @@ from profiler.analysis.selection import TokenRange
 SIZES = {"150 %": (340, 170), "1280x800": (425, 190), "1920x1080": (745, 330)}
 
 
-@pytest.fixture(params=SIZES.values(), ids=SIZES)
+# Where there is most room, words meet least often.
+ROOMY = "1920x1080"
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(value, id=name, marks=pytest.mark.slow if name == ROOMY else ())
+        for name, value in SIZES.items()
+    ]
+)
 def size(request: pytest.FixtureRequest) -> tuple[int, int]:
     return request.param
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from clipping import bad_words, cut_texts, overlapping_texts
+from compare_sessions import gaps, run_events, write_session
 from pytestqt.qtbot import QtBot
 from window_parts import bench
 
@@ -72,3 +73,33 @@ def test_no_text_of_a_failed_run_is_cut(qtbot: QtBot, tmp_path: Path, size: tupl
         assert cut_texts(b.window) == []
         assert overlapping_texts(b.window) == []
         assert bad_words(b.window) == []
+
+
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+def test_no_text_of_pages_with_sessions_is_cut(
+    qtbot: QtBot, tmp_path: Path, home: Path, size: tuple[int, int]
+) -> None:
+    library = home / "sessions"
+    library.mkdir(parents=True)
+    paths = [
+        write_session(library / f"{name}.dscope", run_events(1, gaps(6, 60, 13.0 * factor, seed)), name=name)
+        for seed, (name, factor) in enumerate(
+            (("before", 1.0), ("after", 1.06), ("a name that is long", 0.97))
+        )
+    ]
+    with bench(qtbot, tmp_path) as b:
+        b.window.setMinimumSize(0, 0)
+        b.window.resize(*size)
+        b.window.show_page("sessions")
+        page = b.window.pages.page("sessions")
+        b.settle(lambda: not b.background.busy and len(page.model.entries) == 3)
+        qtbot.wait(10)
+        assert (b.window.width(), b.window.height()) == size
+        assert (cut_texts(b.window), overlapping_texts(b.window), bad_words(b.window)) == ([], [], [])
+
+        b.window.compare(paths)
+        compare = b.window.pages.page("compare")
+        b.settle(lambda: not b.background.busy and compare.differences.table.rowCount() > 8)
+        qtbot.wait(10)
+        assert (b.window.width(), b.window.height()) == size
+        assert (cut_texts(b.window), overlapping_texts(b.window), bad_words(b.window)) == ([], [], [])

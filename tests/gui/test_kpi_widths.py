@@ -65,7 +65,9 @@ def strip(qtbot: QtBot) -> KpiStrip:
 
 @pytest.mark.parametrize("width", WIDTHS.values(), ids=WIDTHS)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-@pytest.mark.parametrize("palette", [DARK, LIGHT], ids=["dark", "light"])
+@pytest.mark.parametrize(
+    "palette", [pytest.param(DARK, id="dark"), pytest.param(LIGHT, id="light", marks=pytest.mark.slow)]
+)
 def test_no_tile_cuts_its_words(strip: KpiStrip, case, width: int, palette) -> None:  # type: ignore[no-untyped-def]
     metrics, verdicts, selected = case
     apply_theme(strip, palette)

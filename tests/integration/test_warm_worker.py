@@ -79,6 +79,7 @@ def test_start_while_it_is_importing(session: Session) -> None:
     assert session.reply(number).value["warm"] is False
 
 
+@pytest.mark.slow
 def test_stop_while_it_is_importing(session: Session) -> None:
     ask_warm(session)
     wait_until(lambda: workers(session))
@@ -100,6 +101,7 @@ def test_killed_before_the_run(session: Session) -> None:
     assert session.worker.pid != spare.pid
 
 
+@pytest.mark.slow
 def test_killed_when_the_run_has_begun(session: Session) -> None:
     ask_warm(session)
     (spare,) = wait_until(lambda: workers(session))
@@ -130,6 +132,7 @@ def test_engine_killed_while_it_is_importing(tmp_path: Path) -> None:
     session.client.close()
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_is_replaced_or_dropped(session: Session) -> None:
     assert warm(session, SYNTHETIC) == {"warm": False, "reason": "no model runs"}
     assert workers(session) == []

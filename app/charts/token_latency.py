@@ -50,6 +50,20 @@ Floats = npt.NDArray[np.float64]
 LANE_MARGINS = (MARGINS[0], MARGINS[1] + LANE_PX, MARGINS[2], MARGINS[3])
 
 
+def block_stats(series: Sequence[TokenSeries], x_max: int) -> BlockStats:
+    """Band and median of series as `TokenLatencyChart.refresh` would compute them. Thread: any."""
+    longest = max((len(entry.gaps_ms) for entry in series), default=0) + 1
+    counted = [entry for entry in series if not entry.warmup and len(entry.gaps_ms)]
+    counted = counted or [entry for entry in series if len(entry.gaps_ms)]
+    stats = BlockStats()
+    stats.update(
+        [entry.label for entry in counted],
+        [entry.gaps_ms for entry in counted],
+        token_ceiling(max(int(x_max), 1), longest),
+    )
+    return stats
+
+
 class TokenLatencyChart(TokenChart):
     """Answers: how steady is each token?"""
 
@@ -128,6 +142,13 @@ class TokenLatencyChart(TokenChart):
         )
         self._draw_view()
         self.shown()
+
+    def use_statistics(self, stats: BlockStats) -> None:
+        """Band and median of what the next `refresh` shows, computed elsewhere (`block_stats`).
+
+        What does not fit the series is computed again.
+        """
+        self._layers.stats = stats
 
     def clear(self) -> None:
         """No data; the axes stay."""

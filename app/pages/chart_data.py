@@ -14,12 +14,15 @@ import numpy.typing as npt
 from PySide6.QtCore import QCoreApplication
 
 from app.charts.bandwidth_marks import BandwidthSeries, BusyWindow
+from app.charts.columns import BlockStats
 from app.charts.first_token_bars import FirstTokenBar, Status
 from app.charts.spike_lane import Spike
+from app.charts.token_latency import block_stats
 from app.charts.token_layers import TokenSeries
 from app.charts.token_marks import TrendLine
 from app.pages.gpm_data import gpm_lens
 from app.pages.spike_data import find_spikes
+from app.run_facts import config_of
 from profiler.analysis.bandwidth import bytes_model_from_facts, reference_from_facts, step_mbu
 from profiler.analysis.busy_windows import NEEDS_GPU, busy_windows, window_ns
 from profiler.analysis.energy import described_gpu
@@ -41,6 +44,8 @@ class Cache:
     views: dict[int, tuple[int, StepView]] = field(default_factory=dict)
     spikes: dict[int, tuple[Spike, ...]] = field(default_factory=dict)
     mbu: dict[int, tuple[tuple[object, ...], Floats]] = field(default_factory=dict)
+    stats: BlockStats | None = None
+    """Band and median of all requests, where they were computed before the first drawing."""
     pooled: tuple[tuple[int, ...], tuple[Spike, ...]] = ((), ())
 
     def view(self, request: Request) -> StepView:
@@ -59,6 +64,9 @@ def filled_cache(timeline: Timeline, run: Run) -> Cache:
         cache.view(request)
         mbu_of(run, request, cache)
     shown_spikes(timeline, run, cache)
+    config = config_of(run)
+    tokens = output_length(run, config.output_tokens if config else None)
+    cache.stats = block_stats(token_series(run, cache), tokens)
     return cache
 
 

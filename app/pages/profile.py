@@ -288,6 +288,8 @@ class ProfilePage(QWidget):
             # Statistics are kept by the requests' names, which another session may have too.
             for chart in self.charts:
                 chart.clear()
+            if self._cache.stats is not None:
+                self.token_latency.use_statistics(self._cache.stats)
         if run.status != "running" and self.links.frozen:
             self.links.run_over()
         if self.links.frozen:

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 from cli import environment
 from processes import all_gone, descendants, is_worker, kill, wait_until
 
@@ -74,6 +75,7 @@ def kill_a_window(home: Path, model: str, delay_s: float) -> None:
         assert killed_ns - int(request.t_ns[-1]) < 1_000_000_000
 
 
+@pytest.mark.slow
 def test_kill_of_a_window(tmp_path: Path) -> None:
     kill_a_window(tmp_path / "a", "preset:nano", 0.1)
     kill_a_window(tmp_path / "b", "preset:nano", 0.7)

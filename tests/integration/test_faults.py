@@ -91,6 +91,7 @@ def one_engine_kill(folder: Path, delay_s: float) -> None:
     session.client.close()
 
 
+@pytest.mark.slow
 def test_kill_of_the_engine(tmp_path: Path) -> None:
     rng = random.Random(12)
     moments = [rng.uniform(0, 1.5) for _ in range(ROUNDS)]
@@ -139,6 +140,7 @@ def one_holder_kill(folder: Path, delay_s: float, script: Path) -> None:
     tokens_recorded(path, killed_ns)
 
 
+@pytest.mark.slow
 def test_kill_of_the_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "holder.py"
     script.write_text(HOLDER)

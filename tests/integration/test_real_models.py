@@ -236,6 +236,7 @@ def test_a_broken_model_is_one_sentence_and_3(session: Session, tmp_path: Path, 
     assert sorted(session.library.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_kill_of_a_real_worker_and_of_its_engine(tmp_path: Path) -> None:
     for _ in range(2):
         session = Session(tmp_path / "library")

@@ -51,6 +51,7 @@ def import_ns(session: Session) -> int:
     return span.end_ns - span.t_ns
 
 
+@pytest.mark.slow
 def test_a_run_takes_the_warm_worker_over_and_keeps_its_model(session: Session) -> None:
     assert run(session) == "finished"
     cold_ns = import_ns(session)

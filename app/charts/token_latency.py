@@ -52,16 +52,24 @@ LANE_MARGINS = (MARGINS[0], MARGINS[1] + LANE_PX, MARGINS[2], MARGINS[3])
 
 def block_stats(series: Sequence[TokenSeries], x_max: int) -> BlockStats:
     """Band and median of series as `TokenLatencyChart.refresh` would compute them. Thread: any."""
-    longest = max((len(entry.gaps_ms) for entry in series), default=0) + 1
-    counted = [entry for entry in series if not entry.warmup and len(entry.gaps_ms)]
-    counted = counted or [entry for entry in series if len(entry.gaps_ms)]
     stats = BlockStats()
-    stats.update(
-        [entry.label for entry in counted],
-        [entry.gaps_ms for entry in counted],
-        token_ceiling(max(int(x_max), 1), longest),
-    )
+    _take_in(stats, _counted(series), _axis_end(series, x_max))
     return stats
+
+
+def _counted(series: Sequence[TokenSeries]) -> list[TokenSeries]:
+    """Those that band and median are made of: warm-ups only while there is nothing else."""
+    with_gaps = [entry for entry in series if len(entry.gaps_ms)]
+    return [entry for entry in with_gaps if not entry.warmup] or with_gaps
+
+
+def _axis_end(series: Sequence[TokenSeries], x_max: int) -> int:
+    longest = max((len(entry.gaps_ms) for entry in series), default=0) + 1
+    return token_ceiling(max(int(x_max), 1), longest)
+
+
+def _take_in(stats: BlockStats, counted: Sequence[TokenSeries], x_max: int) -> None:
+    stats.update([entry.label for entry in counted], [entry.gaps_ms for entry in counted], x_max)
 
 
 class TokenLatencyChart(TokenChart):
@@ -125,12 +133,9 @@ class TokenLatencyChart(TokenChart):
         self._trend = trend
         self._target = target_ms
         self._spikes = spikes
-        longest = max((len(entry.gaps_ms) for entry in self._series), default=0) + 1
-        self._x_max = token_ceiling(max(int(x_max), 1), longest)
-        counted = [entry for entry in self._series if not entry.warmup and len(entry.gaps_ms)]
-        self._counted = counted or [entry for entry in self._series if len(entry.gaps_ms)]
-        keys = [entry.label for entry in self._counted]
-        self._stats.update(keys, [entry.gaps_ms for entry in self._counted], self._x_max)
+        self._x_max = _axis_end(self._series, x_max)
+        self._counted = _counted(self._series)
+        _take_in(self._stats, self._counted, self._x_max)
         self._floor = floor_array(floor_ms, self._x_max)
         self.set_legend(
             legend_items(

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from profiler.cli.console import out, plain, say_error
-from profiler.errors import SessionError, UsageError
 
 _Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace --out if it exists.")]
 
@@ -22,9 +21,10 @@ def import_(
     """Make a session of a trace that another program wrote."""
     from profiler import events as ev
     from profiler.engine.summaries import add_summaries
+    from profiler.session.files import check_not_precious
     from profiler.session.trace import import_trace
 
-    _check_target(trace, output)
+    check_not_precious(trace, output)
     result = import_trace(trace, output, name=name, overwrite=overwrite)
     add_summaries(output)
     for warning in result.warnings:
@@ -57,7 +57,6 @@ def export(
     from profiler.session.reader import SessionReader
 
     exports.find_format(format_)  # a wrong name is told before the file is read
-    _check_target(file, output)
     with SessionReader.open(file) as reader:
         exports.export(
             reader.timeline(),
@@ -71,21 +70,6 @@ def export(
         )
     out().print(plain(f"{output}: written."), soft_wrap=True)
     return 0
-
-
-def _check_target(source: Path, target: Path) -> None:
-    """`--overwrite` must destroy neither what is read nor a recording that is still being written."""
-    from profiler.session.lock import is_locked
-
-    try:
-        same = target.samefile(source)
-        recorded = target.is_file() and is_locked(target)
-    except (OSError, ValueError):
-        return  # one of them is not there, or cannot be: the reader or the writer says so
-    if same:
-        raise UsageError(f"--out names the file that is read, {source}; choose another name.", field="out")
-    if recorded:
-        raise SessionError(f"{target} is being recorded right now; choose another name.")
 
 
 def _count(n: int, word: str) -> str:

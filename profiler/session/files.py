@@ -9,10 +9,28 @@ import os
 import shutil
 from pathlib import Path
 
-from profiler.errors import SessionError, SessionExists
+from profiler.errors import SessionError, SessionExists, UsageError
 
 SUFFIX = ".dscope"
 _NO_SPACE = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
+
+
+def check_not_precious(source: Path, target: Path) -> None:
+    """Replacing `target` must destroy neither what is read nor a recording that is being written.
+
+    UsageError or SessionError with one sentence; nothing is said of files that are not there.
+    """
+    from profiler.session.lock import is_locked
+
+    try:
+        same = target.samefile(source)
+        recorded = target.is_file() and is_locked(target)
+    except (OSError, ValueError):
+        return  # one of them is not there, or cannot be: the reader or the writer says so
+    if same:
+        raise UsageError(f"{target} is the file that is read; choose another name.", field="out")
+    if recorded:
+        raise SessionError(f"{target} is being recorded right now; choose another name.")
 
 
 def side_files(path: Path) -> list[Path]:

@@ -275,7 +275,7 @@ def test_the_session_is_never_written_over_itself(qtbot: QtBot, session: Path) -
     before = session.read_bytes()
     for name in ("dscope", "csv"):
         written, failed = told(qtbot, session, ShareRequest(session, name, True, overwrite=True))
-        assert (written, failed) == ([], [f"{session} is the session that is exported; choose another name."])
+        assert (written, failed) == ([], [f"{session} is the file that is read; choose another name."])
     assert session.read_bytes() == before
 
 

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from profiler.errors import SessionError, UsageError
+from profiler.errors import UsageError
 from profiler.reporting.exports.libraries import PLOTLY, PYARROW, Library
 from profiler.reporting.exports.privacy import without_private
+from profiler.session.files import check_not_precious
 from profiler.timeline import Timeline
 
 Write = Callable[[Timeline, Path, bool, str], None]
@@ -135,7 +136,7 @@ def export(
     """
     wanted = find_format(format_name)
     if source is not None:
-        _check_target(source, path)
+        check_not_precious(source, path)
     if wanted.needs is not None and wanted.missing is not None:
         raise wanted.needs.error()
     if wanted.name == "dscope" and source is not None:
@@ -151,21 +152,6 @@ def export(
         without_private(timeline)
         name = ""
     wanted.write(timeline, path, overwrite, name)
-
-
-def _check_target(source: Path, target: Path) -> None:
-    """`overwrite` must destroy neither the session that is read nor one that is being recorded."""
-    from profiler.session.lock import is_locked
-
-    try:
-        same = target.samefile(source)
-        recorded = target.is_file() and is_locked(target)
-    except (OSError, ValueError):
-        return  # one of them is not there, or cannot be: the reader or the writer says so
-    if same:
-        raise UsageError(f"{target} is the session that is exported; choose another name.", field="out")
-    if recorded:
-        raise SessionError(f"{target} is being recorded right now; choose another name.")
 
 
 def keep_run(timeline: Timeline, no: int) -> None:
